@@ -1,0 +1,344 @@
+// Replies and pushed frames ↔ bytes: the positions of PROTOCOL.md §6. Owns their element counts. The functions write… append one frame of
+// the hot replies without an object for it; encodeReply takes any typed reply. Invariants as in request.ts: decoding never throws, data and
+// ids are views of the frame. Must not know what a reply means to its caller.
+import { LIMIT, OP, REPLY_BIT, TPERRNO } from './codes.ts';
+import { packValue, unpackValue } from './codec.ts';
+import { Cursor } from './cursor.ts';
+import type { Frame } from './frame.ts';
+import type {
+  BeginReply,
+  BindReply,
+  CallReply,
+  CancelReply,
+  DequeueReply,
+  DoneReply,
+  HelloReply,
+  Malformed,
+  QctlOut,
+  Reply,
+  ServiceRequest,
+  StatReply,
+  TypedData,
+} from './message.ts';
+import { readAnswerCtl, writeAnswerCtl } from './qctl-wire.ts';
+import { readStatistics } from './statistics.ts';
+import { readTyped, writeNothing, writeType, writeTyped } from './typed-data.ts';
+import type { FrameWriter } from './writer.ts';
+
+const U32_MAX = 0xffff_ffff;
+const SAFE_MAX = Number.MAX_SAFE_INTEGER;
+const STRING = LIMIT.STRING_BYTES;
+
+/** Elements of each reply by its opcode on the wire. */
+export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
+  [OP.HELLO + REPLY_BIT]: 9,
+  [OP.GOODBYE + REPLY_BIT]: 2,
+  [OP.ENQUEUE + REPLY_BIT]: 3,
+  [OP.DEQUEUE + REPLY_BIT]: 6,
+  [OP.BEGIN + REPLY_BIT]: 3,
+  [OP.COMMIT + REPLY_BIT]: 2,
+  [OP.ABORT + REPLY_BIT]: 2,
+  [OP.CANCEL + REPLY_BIT]: 3,
+  [OP.CALL + REPLY_BIT]: 7,
+  [OP.ADVERTISE + REPLY_BIT]: 2,
+  [OP.UNADVERTISE + REPLY_BIT]: 2,
+  [OP.STAT + REPLY_BIT]: 3,
+  [OP.PING + REPLY_BIT]: 2,
+  [OP.BIND + REPLY_BIT]: 3,
+  [OP.PING]: 2,
+  [OP.REQUEST]: 10,
+  [OP.CLOSING]: 3,
+  [OP.ERROR]: 5,
+};
+
+const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REPLY_ELEMENTS[op] ?? 0);
+const cursor = new Cursor();
+
+/** Where a message's bytes lie inside a larger buffer, for writeDequeued. */
+export interface StoredBody {
+  type: string;
+  subtype: string;
+  source: Buffer;
+  from: number;
+  to: number;
+}
+
+/** Appends a positive reply that carries nothing. */
+export function writeDone(writer: FrameWriter, op: DoneReply['op'], id: number): void {
+  writer.begin(2, op + REPLY_BIT, id);
+  writer.end();
+}
+
+/** Appends the answer to an ENQUEUE; `msgid` only when TPQMSGID was set. */
+export function writeEnqueued(writer: FrameWriter, id: number, msgid: Uint8Array | null): void {
+  writer.begin(3, OP.ENQUEUE + REPLY_BIT, id);
+  if (msgid === null) writer.nil();
+  else writer.bin(msgid);
+  writer.end();
+}
+
+/** Appends the answer to a DEQUEUE whose body lies in a larger buffer; small bodies are copied without a view. */
+export function writeDequeued(
+  writer: FrameWriter,
+  id: number,
+  message: { ctl: QctlOut; body: StoredBody | null },
+): void {
+  const { ctl, body } = message;
+  writer.begin(6, OP.DEQUEUE + REPLY_BIT, id);
+  writeAnswerCtl(writer, ctl);
+  if (body === null || body.to <= body.from) {
+    writeNothing(writer);
+  } else {
+    writeType(writer, body.type);
+    writer.str(body.subtype);
+    writer.dataIn(body.source, body.from, body.to);
+  }
+  writer.end();
+}
+
+/** Appends an ERROR. The text is cut at 1,024 bytes. */
+export function writeError(
+  writer: FrameWriter,
+  id: number,
+  error: { tperrno: number; diagnostic: number; message: string },
+): void {
+  writer.begin(5, OP.ERROR, id);
+  writer.int(error.tperrno);
+  writer.int(error.diagnostic);
+  writer.str(cut(error.message));
+  writer.end();
+}
+
+/** Appends a CLOSING. The text is cut at 1,024 bytes. */
+export function writeClosing(writer: FrameWriter, message: string): void {
+  writer.begin(3, OP.CLOSING, 0);
+  writer.str(cut(message));
+  writer.end();
+}
+
+/** Appends the daemon's own heartbeat. */
+export function writeHeartbeat(writer: FrameWriter): void {
+  writer.begin(2, OP.PING, 0);
+  writer.end();
+}
+
+/** Appends any reply or pushed frame. Assumes values within the ranges of PROTOCOL.md. */
+export function encodeReply(writer: FrameWriter, reply: Reply): void {
+  switch (reply.op) {
+    case OP.ENQUEUE:
+      return writeEnqueued(writer, reply.id, reply.msgid);
+    case OP.DEQUEUE:
+      return encodeDequeueReply(writer, reply);
+    case OP.GOODBYE:
+    case OP.COMMIT:
+    case OP.ABORT:
+    case OP.ADVERTISE:
+    case OP.UNADVERTISE:
+      return writeDone(writer, reply.op, reply.id);
+    case OP.PING:
+      return reply.id === 0 ? writeHeartbeat(writer) : writeDone(writer, reply.op, reply.id);
+    case OP.ERROR:
+      return writeError(writer, reply.id, reply);
+    case OP.CLOSING:
+      return writeClosing(writer, reply.message);
+    case OP.REQUEST:
+      return encodeServiceRequest(writer, reply);
+    case OP.HELLO:
+    case OP.BEGIN:
+    case OP.CANCEL:
+    case OP.CALL:
+    case OP.STAT:
+    case OP.BIND:
+      return encodeCold(writer, reply);
+  }
+}
+
+function encodeDequeueReply(writer: FrameWriter, reply: DequeueReply): void {
+  writer.begin(6, OP.DEQUEUE + REPLY_BIT, reply.id);
+  writeAnswerCtl(writer, reply.ctl);
+  writeTyped(writer, reply.body);
+  writer.end();
+}
+
+function encodeServiceRequest(writer: FrameWriter, reply: ServiceRequest): void {
+  writer.begin(ELEMENTS[OP.REQUEST]!, OP.REQUEST, reply.id);
+  writer.str(reply.service);
+  writer.int(reply.flags);
+  writer.bin(reply.cltid);
+  writer.int(reply.appkey);
+  writer.int(reply.timeoutMs);
+  writeTyped(writer, reply.body);
+  writer.end();
+}
+
+type ColdReply = HelloReply | BeginReply | CancelReply | CallReply | StatReply | BindReply;
+
+function encodeCold(writer: FrameWriter, reply: ColdReply): void {
+  const op = reply.op + REPLY_BIT;
+  writer.begin(ELEMENTS[op]!, op, reply.id);
+  switch (reply.op) {
+    case OP.HELLO:
+      writer.int(reply.version);
+      writer.bin(reply.cltid);
+      writer.int(reply.heartbeatMs);
+      writer.int(reply.frameBytesMax);
+      writer.int(reply.inFlightMax);
+      writer.int(reply.blockTimeMs);
+      writer.str(reply.product);
+      break;
+    case OP.BEGIN:
+      writer.int(reply.tx);
+      break;
+    case OP.CANCEL:
+      writer.bool(reply.found);
+      break;
+    case OP.CALL:
+      writer.int(reply.rval);
+      writer.int(reply.rcode);
+      writeTyped(writer, reply.body);
+      break;
+    case OP.STAT:
+      writer.packed(packValue(reply.stat));
+      break;
+    case OP.BIND:
+      writer.int(reply.handle);
+      break;
+  }
+  writer.end();
+}
+
+/** The reply in a frame, or what is wrong with it. Views of the frame: body.data, msgid, ctl.msgid, ctl.corrid, cltid. */
+export function decodeReply(frame: Frame): Reply | Malformed {
+  cursor.open(frame);
+  const count = cursor.array('frame');
+  const op = cursor.uint('opcode', 255);
+  const id = cursor.uint('request id', U32_MAX);
+  if (cursor.fault !== '') return malformed(id, true);
+  const elements = ELEMENTS[op]!;
+  if (elements === 0) {
+    cursor.fail(`opcode ${op} is unknown`);
+    return malformed(id, false);
+  }
+  if (count !== elements) cursor.fail(`opcode ${op} has ${elements} elements, found ${count}`);
+  if ((op === OP.PING || op === OP.CLOSING) !== (id === 0) && op !== OP.ERROR) {
+    cursor.fail(`request id: ${id} cannot be with opcode ${op}`);
+  }
+  const reply = decodeMembers(op, id);
+  cursor.finish();
+  if (reply === null || cursor.fault !== '') return malformed(id, true);
+  cursor.close();
+  return reply;
+}
+
+function malformed(id: number, close: boolean): Malformed {
+  const reason = cursor.fault;
+  cursor.close();
+  return { op: 0, id, tperrno: TPERRNO.TPEPROTO, close, reason };
+}
+
+function decodeMembers(op: number, id: number): Reply | null {
+  switch (op) {
+    case OP.ENQUEUE + REPLY_BIT:
+      return {
+        op: OP.ENQUEUE,
+        id,
+        msgid: cursor.nil() ? null : cursor.binOf('msgid', LIMIT.TMMSGIDLEN),
+      };
+    case OP.DEQUEUE + REPLY_BIT:
+      return { op: OP.DEQUEUE, id, ctl: readAnswerCtl(cursor), body: readTyped(cursor, U32_MAX) };
+    case OP.GOODBYE + REPLY_BIT:
+      return { op: OP.GOODBYE, id };
+    case OP.COMMIT + REPLY_BIT:
+      return { op: OP.COMMIT, id };
+    case OP.ABORT + REPLY_BIT:
+      return { op: OP.ABORT, id };
+    case OP.ADVERTISE + REPLY_BIT:
+      return { op: OP.ADVERTISE, id };
+    case OP.UNADVERTISE + REPLY_BIT:
+      return { op: OP.UNADVERTISE, id };
+    case OP.PING + REPLY_BIT:
+    case OP.PING:
+      return { op: OP.PING, id };
+    case OP.ERROR:
+      return decodeError(id);
+    case OP.CLOSING:
+      return { op: OP.CLOSING, id: 0, message: cursor.str('message', STRING) };
+    case OP.REQUEST:
+      return decodeServiceRequest(id);
+    default:
+      return decodeCold(op, id);
+  }
+}
+
+function decodeCold(op: number, id: number): Reply | null {
+  switch (op) {
+    case OP.HELLO + REPLY_BIT:
+      return decodeHelloReply(id);
+    case OP.BEGIN + REPLY_BIT:
+      return { op: OP.BEGIN, id, tx: cursor.uint('tx', U32_MAX) };
+    case OP.CANCEL + REPLY_BIT:
+      return { op: OP.CANCEL, id, found: cursor.bool('found') };
+    case OP.CALL + REPLY_BIT:
+      return decodeCallReply(id);
+    case OP.BIND + REPLY_BIT:
+      return { op: OP.BIND, id, handle: cursor.uint('handle', U32_MAX) };
+    case OP.STAT + REPLY_BIT:
+      return decodeStatReply(id);
+    default:
+      return null;
+  }
+}
+
+function decodeError(id: number): Reply {
+  const tperrno = cursor.uint('tperrno', U32_MAX);
+  const diagnostic = cursor.int('diagnostic');
+  return { op: OP.ERROR, id, tperrno, diagnostic, message: cursor.str('message', STRING) };
+}
+
+function decodeServiceRequest(id: number): ServiceRequest {
+  const service = cursor.str('service', STRING);
+  const flags = cursor.uint('flags', U32_MAX);
+  const cltid = cursor.binOf('cltid', LIMIT.CLTIDLEN);
+  const appkey = cursor.int('appkey');
+  const timeoutMs = cursor.uint('timeoutMs', SAFE_MAX);
+  const body = readTyped(cursor, U32_MAX);
+  return { op: OP.REQUEST, id, service, body, flags, cltid, appkey, timeoutMs };
+}
+
+function decodeHelloReply(id: number): HelloReply {
+  return {
+    op: OP.HELLO,
+    id,
+    version: cursor.uint('version', U32_MAX),
+    cltid: cursor.binOf('cltid', LIMIT.CLTIDLEN),
+    heartbeatMs: cursor.uint('heartbeatMs', U32_MAX),
+    frameBytesMax: cursor.uint('frameBytesMax', U32_MAX),
+    inFlightMax: cursor.uint('inFlightMax', U32_MAX),
+    blockTimeMs: cursor.uint('blockTimeMs', SAFE_MAX),
+    product: cursor.str('product', STRING),
+  };
+}
+
+function decodeCallReply(id: number): CallReply {
+  const rval = cursor.int('rval');
+  const rcode = cursor.int('rcode');
+  const body: TypedData = readTyped(cursor, U32_MAX);
+  return { op: OP.CALL, id, rval, rcode, body };
+}
+
+function decodeStatReply(id: number): StatReply | null {
+  const stat = readStatistics(unpackValue(cursor.bytes.subarray(cursor.pos, cursor.end)));
+  if (stat === undefined) {
+    cursor.fail('stat: not the map of statistics');
+    return null;
+  }
+  cursor.pos = cursor.end;
+  return { op: OP.STAT, id, stat };
+}
+
+/** The text, cut so that it takes at most 1,024 bytes; a character is not split. */
+function cut(text: string): string {
+  if (text.length * 3 <= STRING || Buffer.byteLength(text) <= STRING) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(STRING));
+  return text.slice(0, read);
+}
