@@ -1,0 +1,123 @@
+// Columns: per-row state kept in typed arrays, outside the garbage-collected heap. Rows are small integers from 1 (0 means "none").
+// A column grows by whole chunks, so that growing never copies what is there and never pauses the loop; it does not shrink.
+// All rows of a table share one RowAllocator; a column knows nothing of which rows are in use.
+
+const CHUNK_BITS = 16;
+const CHUNK_ROWS = 1 << CHUNK_BITS;
+const CHUNK_MASK = CHUNK_ROWS - 1;
+
+/** "No row": handles start at 1. */
+export const NONE = 0;
+
+type NumberArray = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+/** One value a row. `get` of a row that was never ensured is a programming error. */
+export class Column<A extends NumberArray> {
+  private readonly chunks: A[] = [];
+  private readonly make: (length: number) => A;
+
+  constructor(make: (length: number) => A) {
+    this.make = make;
+  }
+
+  get(row: number): number {
+    // The index is in range by construction; the check is the array's own.
+    return (this.chunks[row >>> CHUNK_BITS] as A)[row & CHUNK_MASK] as number;
+  }
+
+  set(row: number, value: number): void {
+    (this.chunks[row >>> CHUNK_BITS] as A)[row & CHUNK_MASK] = value;
+  }
+
+  /** Makes rows up to and including `row` usable. */
+  ensure(row: number): void {
+    while (this.chunks.length <= row >>> CHUNK_BITS) this.chunks.push(this.make(CHUNK_ROWS));
+  }
+
+  get bytes(): number {
+    return this.chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+  }
+}
+
+export function u8Column(): Column<Uint8Array> {
+  return new Column((length) => new Uint8Array(length));
+}
+export function u16Column(): Column<Uint16Array> {
+  return new Column((length) => new Uint16Array(length));
+}
+export function u32Column(): Column<Uint32Array> {
+  return new Column((length) => new Uint32Array(length));
+}
+export function f64Column(): Column<Float64Array> {
+  return new Column((length) => new Float64Array(length));
+}
+
+/** A fixed number of bytes a row. */
+export class BytesColumn {
+  private readonly chunks: Uint8Array[] = [];
+  readonly width: number;
+
+  constructor(width: number) {
+    this.width = width;
+  }
+
+  ensure(row: number): void {
+    while (this.chunks.length <= row >>> CHUNK_BITS)
+      this.chunks.push(new Uint8Array(CHUNK_ROWS * this.width));
+  }
+
+  set(row: number, bytes: Uint8Array): void {
+    (this.chunks[row >>> CHUNK_BITS] as Uint8Array).set(bytes, (row & CHUNK_MASK) * this.width);
+  }
+
+  /** A view into the column: copy what is kept. */
+  view(row: number): Uint8Array {
+    const start = (row & CHUNK_MASK) * this.width;
+    return (this.chunks[row >>> CHUNK_BITS] as Uint8Array).subarray(start, start + this.width);
+  }
+
+  equals(row: number, bytes: Uint8Array): boolean {
+    const chunk = this.chunks[row >>> CHUNK_BITS] as Uint8Array;
+    const start = (row & CHUNK_MASK) * this.width;
+    for (let i = 0; i < this.width; i++) if (chunk[start + i] !== bytes[i]) return false;
+    return true;
+  }
+
+  get bytes(): number {
+    return this.chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+  }
+}
+
+/** Hands out rows, the most recently freed first, through a free list that lives in one of the table's own columns. */
+export class RowAllocator {
+  private readonly next: Column<Uint32Array>;
+  private readonly grow: (row: number) => void;
+  private free = NONE;
+  private top = 0;
+  /** Rows in use. */
+  live = 0;
+
+  /** `next` may be any column whose value means nothing while a row is free; `grow` ensures every column of the table. */
+  constructor(next: Column<Uint32Array>, grow: (row: number) => void) {
+    this.next = next;
+    this.grow = grow;
+  }
+
+  take(): number {
+    this.live++;
+    const row = this.free;
+    if (row !== NONE) {
+      this.free = this.next.get(row);
+      return row;
+    }
+    this.top++;
+    this.grow(this.top);
+    return this.top;
+  }
+
+  give(row: number): void {
+    this.live--;
+    this.next.set(row, this.free);
+    this.free = row;
+  }
+}

@@ -1,0 +1,141 @@
+// Ordered trees (treaps) of row handles, linked through columns: any number of trees share the same links, since a row is in at most
+// one of them, and the caller keeps the roots. A node's heap priority is a hash of its handle, so the shape needs no random source and
+// no storage. Every operation is O(log n) expected. The order must be total and must not change while a row is in a tree.
+import { NONE } from './column.ts';
+
+/** Where the two links of a row live. */
+export interface Links {
+  left(row: number): number;
+  right(row: number): number;
+  setLeft(row: number, to: number): void;
+  setRight(row: number, to: number): void;
+}
+
+/** Whether row `a` comes before row `b`; never true both ways, false when a === b. */
+export type Before = (a: number, b: number) => boolean;
+
+export class OrderedTree {
+  private readonly links: Links;
+
+  constructor(links: Links) {
+    this.links = links;
+  }
+
+  /** Adds `row`; returns the new root. */
+  insert(root: number, row: number, before: Before): number {
+    const { links } = this;
+    const rank = rankOf(row);
+    let parent = NONE;
+    let parentLeft = false;
+    let at = root;
+    while (at !== NONE && rankOf(at) >= rank) {
+      parent = at;
+      parentLeft = before(row, at);
+      at = parentLeft ? links.left(at) : links.right(at);
+    }
+    this.split(at, row, before);
+    if (parent === NONE) return row;
+    if (parentLeft) links.setLeft(parent, row);
+    else links.setRight(parent, row);
+    return root;
+  }
+
+  /** Removes `row`, which is in the tree; returns the new root. */
+  remove(root: number, row: number, before: Before): number {
+    const { links } = this;
+    let parent = NONE;
+    let parentLeft = false;
+    let at = root;
+    while (at !== row) {
+      parent = at;
+      parentLeft = before(row, at);
+      at = parentLeft ? links.left(at) : links.right(at);
+    }
+    const rest = this.merge(links.left(row), links.right(row));
+    links.setLeft(row, NONE);
+    links.setRight(row, NONE);
+    if (parent === NONE) return rest;
+    if (parentLeft) links.setLeft(parent, rest);
+    else links.setRight(parent, rest);
+    return root;
+  }
+
+  /** The first row in order, or 0. */
+  first(root: number): number {
+    let at = root;
+    if (at === NONE) return NONE;
+    for (let left = this.links.left(at); left !== NONE; left = this.links.left(at)) at = left;
+    return at;
+  }
+
+  /** The first row after `row` (which need not be in the tree), or 0. */
+  after(root: number, row: number, before: Before): number {
+    let found = NONE;
+    for (let at = root; at !== NONE;) {
+      if (before(row, at)) {
+        found = at;
+        at = this.links.left(at);
+      } else {
+        at = this.links.right(at);
+      }
+    }
+    return found;
+  }
+
+  /** Splits the subtree `at` around `row` and hangs the halves under it. */
+  private split(at: number, row: number, before: Before): void {
+    const { links } = this;
+    let leftEnd = NONE; // the rightmost node of what comes before `row` so far
+    let rightEnd = NONE;
+    links.setLeft(row, NONE);
+    links.setRight(row, NONE);
+    for (let node = at; node !== NONE;) {
+      if (before(row, node)) {
+        if (rightEnd === NONE) links.setRight(row, node);
+        else links.setLeft(rightEnd, node);
+        rightEnd = node;
+        node = links.left(node);
+      } else {
+        if (leftEnd === NONE) links.setLeft(row, node);
+        else links.setRight(leftEnd, node);
+        leftEnd = node;
+        node = links.right(node);
+      }
+    }
+    if (leftEnd !== NONE) links.setRight(leftEnd, NONE);
+    if (rightEnd !== NONE) links.setLeft(rightEnd, NONE);
+  }
+
+  /** Joins two trees of which every row of `a` comes before every row of `b`. */
+  private merge(a: number, b: number): number {
+    if (a === NONE) return b;
+    if (b === NONE) return a;
+    const { links } = this;
+    let left = a;
+    let right = b;
+    let root = NONE;
+    let parent = NONE;
+    let parentLeft = false;
+    while (left !== NONE && right !== NONE) {
+      const takeLeft = rankOf(left) >= rankOf(right);
+      const node = takeLeft ? left : right;
+      if (parent === NONE) root = node;
+      else if (parentLeft) links.setLeft(parent, node);
+      else links.setRight(parent, node);
+      parent = node;
+      parentLeft = !takeLeft;
+      if (takeLeft) left = links.right(node);
+      else right = links.left(node);
+    }
+    const rest = left !== NONE ? left : right;
+    if (parentLeft) links.setLeft(parent, rest);
+    else links.setRight(parent, rest);
+    return root;
+  }
+}
+
+function rankOf(row: number): number {
+  let h = Math.imul(row ^ (row >>> 16), 0x45d9_f3b3);
+  h = Math.imul(h ^ (h >>> 15), 0x2c1b_3c6d);
+  return (h ^ (h >>> 13)) >>> 0;
+}

@@ -1,0 +1,277 @@
+// The rows of a queue space. A message has an identity and a place in the log; an entry is its place in one queue: order key, due time,
+// retry count, owner. A plain queue has one entry a message, a multi-consumer queue will have one per recipient sharing the message.
+// Correlation ids live in a side table, only for entries that have one. Nothing here knows what the values mean.
+import {
+  BytesColumn,
+  f64Column,
+  NONE,
+  RowAllocator,
+  u16Column,
+  u32Column,
+  u8Column,
+} from '../base/column.ts';
+import { hashBytes, HashIndex, hashWords } from '../base/hash-index.ts';
+import type { Links } from '../base/ordered-tree.ts';
+import type { MessageId } from './message.ts';
+
+const TWO_32 = 2 ** 32;
+/** Distinct epochs that live messages of one space may come from. */
+const EPOCHS_MAX = 2 ** 16;
+
+export class MessageTable {
+  /** Packed id: high word = index of the epoch (16 bits), counter's high 16 bits; low word = counter's low 32 bits. */
+  readonly idHigh = u32Column();
+  readonly idLow = u32Column();
+  readonly ref = f64Column();
+  readonly offset = u32Column();
+  readonly length = u32Column();
+  /** Code of (type, subtype) in the space's table of types, so that TPEOTYPE needs no read. */
+  readonly typeCode = u16Column();
+  readonly priority = u8Column();
+  /** First of the entries that share this message. */
+  readonly firstEntry = u32Column();
+  private readonly rows: RowAllocator;
+  private readonly epochs: number[] = [];
+  private readonly epochIndex = new Map<number, number>();
+
+  constructor() {
+    this.rows = new RowAllocator(this.idLow, (row) => {
+      for (const column of this.columns()) column.ensure(row);
+    });
+  }
+
+  take(): number {
+    return this.rows.take();
+  }
+  give(row: number): void {
+    this.rows.give(row);
+  }
+  get live(): number {
+    return this.rows.live;
+  }
+
+  setId(row: number, id: MessageId): void {
+    this.idHigh.set(row, this.highWord(id));
+    this.idLow.set(row, id.counter % TWO_32);
+  }
+
+  id(row: number): MessageId {
+    const high = this.idHigh.get(row);
+    return {
+      epoch: this.epochs[high >>> 16] as number,
+      counter: (high & 0xffff) * TWO_32 + this.idLow.get(row),
+    };
+  }
+
+  /** High word of an id's packed form, or -1 when no message can have it because its epoch is unknown. */
+  findHighWord(id: MessageId): number {
+    const epoch = this.epochIndex.get(id.epoch);
+    return epoch === undefined ? -1 : packHigh(epoch, id.counter);
+  }
+
+  /** Arrival order: by epoch, then counter. Epochs are met in any order (restated messages carry old ones), so they are compared. */
+  before(a: number, b: number): boolean {
+    const highA = this.idHigh.get(a);
+    const highB = this.idHigh.get(b);
+    if (highA === highB) return this.idLow.get(a) < this.idLow.get(b);
+    if (highA >>> 16 === highB >>> 16) return highA < highB;
+    return (this.epochs[highA >>> 16] as number) < (this.epochs[highB >>> 16] as number);
+  }
+
+  get bytes(): number {
+    return this.columns().reduce((sum, column) => sum + column.bytes, 0);
+  }
+
+  private highWord(id: MessageId): number {
+    let epoch = this.epochIndex.get(id.epoch);
+    if (epoch === undefined) {
+      epoch = this.epochs.length;
+      if (epoch >= EPOCHS_MAX) throw new RangeError(`messages of more than ${EPOCHS_MAX} starts are queued`);
+      this.epochs.push(id.epoch);
+      this.epochIndex.set(id.epoch, epoch);
+    }
+    return packHigh(epoch, id.counter);
+  }
+
+  private columns() {
+    const { idHigh, idLow, ref, offset, length, typeCode, priority, firstEntry } = this;
+    return [idHigh, idLow, ref, offset, length, typeCode, priority, firstEntry];
+  }
+}
+
+function packHigh(epochIndex: number, counter: number): number {
+  return epochIndex * 0x10000 + Math.floor(counter / TWO_32);
+}
+
+/** What an entry is doing; exactly one at a time. */
+export const ENTRY = {
+  FREE: 0,
+  /** Deliverable: in its queue's order tree and, with a corrid, in the corrid index. */
+  READY: 1,
+  /** Waiting for its due time: in the space's due tree. */
+  DELAYED: 2,
+  /** Held by an open transaction: in that branch's list. */
+  LOCKED: 3,
+  /** Its data is being fetched; in no tree. */
+  HELD: 4,
+} as const;
+
+export class EntryTable implements Links {
+  readonly message = u32Column();
+  readonly queue = u32Column();
+  readonly state = u8Column();
+  /** Space time from which it is deliverable; 0: always. */
+  readonly dueMs = f64Column();
+  readonly retries = u32Column();
+  /** Row of the corrid table, or 0. */
+  readonly corrid = u32Column();
+  /** The next entry of the same message. */
+  readonly sibling = u32Column();
+  /** The branch that holds it while LOCKED. */
+  readonly owner = u32Column();
+  /** Links of the one tree or list that the entry's state puts it in: order tree, due tree, or a branch's list (left = next). */
+  readonly leftLink = u32Column();
+  readonly rightLink = u32Column();
+  private readonly rows: RowAllocator;
+
+  constructor() {
+    this.rows = new RowAllocator(this.leftLink, (row) => {
+      for (const column of this.columns()) column.ensure(row);
+    });
+  }
+
+  take(): number {
+    return this.rows.take();
+  }
+  give(row: number): void {
+    this.state.set(row, ENTRY.FREE);
+    this.rows.give(row);
+  }
+  get live(): number {
+    return this.rows.live;
+  }
+
+  left(row: number): number {
+    return this.leftLink.get(row);
+  }
+  right(row: number): number {
+    return this.rightLink.get(row);
+  }
+  setLeft(row: number, to: number): void {
+    this.leftLink.set(row, to);
+  }
+  setRight(row: number, to: number): void {
+    this.rightLink.set(row, to);
+  }
+
+  get bytes(): number {
+    return this.columns().reduce((sum, column) => sum + column.bytes, 0);
+  }
+
+  private columns() {
+    const { message, queue, state, dueMs, retries, corrid, sibling, owner, leftLink, rightLink } = this;
+    return [message, queue, state, dueMs, retries, corrid, sibling, owner, leftLink, rightLink];
+  }
+}
+
+/** Correlation ids, with the links of the tree of entries that share one. The tree's nodes are entries, not rows of this table. */
+export class CorridTable implements Links {
+  readonly value = new BytesColumn(32);
+  private readonly leftLink = u32Column();
+  private readonly rightLink = u32Column();
+  private readonly entries: EntryTable;
+  private readonly rows: RowAllocator;
+
+  constructor(entries: EntryTable) {
+    this.entries = entries;
+    this.rows = new RowAllocator(this.leftLink, (row) => {
+      this.value.ensure(row);
+      this.leftLink.ensure(row);
+      this.rightLink.ensure(row);
+    });
+  }
+
+  take(value: Uint8Array): number {
+    const row = this.rows.take();
+    this.value.set(row, value);
+    this.leftLink.set(row, NONE);
+    this.rightLink.set(row, NONE);
+    return row;
+  }
+  give(row: number): void {
+    this.rows.give(row);
+  }
+
+  left(entry: number): number {
+    return this.leftLink.get(this.entries.corrid.get(entry));
+  }
+  right(entry: number): number {
+    return this.rightLink.get(this.entries.corrid.get(entry));
+  }
+  setLeft(entry: number, to: number): void {
+    this.leftLink.set(this.entries.corrid.get(entry), to);
+  }
+  setRight(entry: number, to: number): void {
+    this.rightLink.set(this.entries.corrid.get(entry), to);
+  }
+
+  get bytes(): number {
+    return this.value.bytes + this.leftLink.bytes + this.rightLink.bytes;
+  }
+}
+
+/** msgid → message row. */
+export class MsgidIndex extends HashIndex {
+  private readonly messages: MessageTable;
+  private high = 0;
+  private low = 0;
+
+  constructor(messages: MessageTable) {
+    super();
+    this.messages = messages;
+  }
+
+  find(id: MessageId): number {
+    this.high = this.messages.findHighWord(id);
+    if (this.high < 0) return NONE;
+    this.low = id.counter % TWO_32;
+    return this.lookup(hashWords(this.high, this.low));
+  }
+
+  protected hashOf(row: number): number {
+    return hashWords(this.messages.idHigh.get(row), this.messages.idLow.get(row));
+  }
+  protected matches(row: number): boolean {
+    return this.messages.idLow.get(row) === this.low && this.messages.idHigh.get(row) === this.high;
+  }
+}
+
+/** (queue, corrid) → root of the tree of deliverable entries of that queue with that corrid. */
+export class CorridIndex extends HashIndex {
+  private readonly entries: EntryTable;
+  private readonly corrids: CorridTable;
+  private queue = 0;
+  private key: Uint8Array = new Uint8Array(0);
+
+  constructor(entries: EntryTable, corrids: CorridTable) {
+    super();
+    this.entries = entries;
+    this.corrids = corrids;
+  }
+
+  find(queue: number, corrid: Uint8Array): number {
+    this.queue = queue;
+    this.key = corrid;
+    return this.lookup(hashBytes(corrid, queue));
+  }
+
+  protected hashOf(entry: number): number {
+    return hashBytes(this.corrids.value.view(this.entries.corrid.get(entry)), this.entries.queue.get(entry));
+  }
+  protected matches(entry: number): boolean {
+    return (
+      this.entries.queue.get(entry) === this.queue &&
+      this.corrids.value.equals(this.entries.corrid.get(entry), this.key)
+    );
+  }
+}

@@ -1,0 +1,126 @@
+// The structures that hold a backlog, against the naive thing they replace.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { u32Column } from '../../src/base/column.ts';
+import { Heap, type HeapItem } from '../../src/base/heap.ts';
+import { HashIndex, hashWords } from '../../src/base/hash-index.ts';
+import { OrderedTree } from '../../src/base/ordered-tree.ts';
+
+class KeyIndex extends HashIndex {
+  readonly keys = u32Column();
+  private wanted = 0;
+  find(key: number): number {
+    this.wanted = key;
+    return this.lookup(hashWords(0, key));
+  }
+  protected hashOf(row: number): number {
+    return hashWords(0, this.keys.get(row));
+  }
+  protected matches(row: number): boolean {
+    return this.keys.get(row) === this.wanted;
+  }
+}
+
+describe('HashIndex', () => {
+  it('finds what was added and not removed, through every growth step', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 300 })), { maxLength: 2000 }),
+        (steps) => {
+          const index = new KeyIndex();
+          const model = new Map<number, number>();
+          let row = 0;
+          for (const [add, key] of steps) {
+            const known = model.get(key);
+            if (add && known === undefined) {
+              row++;
+              index.keys.ensure(row);
+              index.keys.set(row, key);
+              index.add(row);
+              model.set(key, row);
+            } else if (!add && known !== undefined) {
+              index.remove(known);
+              model.delete(key);
+            }
+            expect(index.size).toBe(model.size);
+          }
+          for (let key = 0; key <= 300; key++) expect(index.find(key)).toBe(model.get(key) ?? 0);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('does not grow without bound while rows come and go', () => {
+    const index = new KeyIndex();
+    index.keys.ensure(200_000);
+    for (let row = 1; row <= 200_000; row++) {
+      index.keys.set(row, row);
+      index.add(row);
+      if (row > 100) index.remove(row - 100);
+    }
+    expect(index.size).toBe(100);
+    expect(index.bytes).toBeLessThan(8192);
+  });
+});
+
+describe('OrderedTree', () => {
+  it('keeps rows in order whatever is inserted and removed', () => {
+    const operation = fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 120 }));
+    fc.assert(
+      fc.property(fc.array(operation, { maxLength: 400 }), fc.infiniteStream(fc.integer()), (steps, keys) => {
+        const left = u32Column();
+        const right = u32Column();
+        left.ensure(200);
+        right.ensure(200);
+        const key = [0];
+        for (let i = 1; i <= 120; i++) key.push(keys.next().value as number);
+        const before = (a: number, b: number) =>
+          key[a] === key[b] ? a < b : (key[a] as number) < (key[b] as number);
+        const tree = new OrderedTree({
+          left: (row) => left.get(row),
+          right: (row) => right.get(row),
+          setLeft: (row, to) => left.set(row, to),
+          setRight: (row, to) => right.set(row, to),
+        });
+        let root = 0;
+        const model = new Set<number>();
+        for (const [insert, row] of steps) {
+          if (insert && !model.has(row)) {
+            root = tree.insert(root, row, before);
+            model.add(row);
+          } else if (!insert && model.has(row)) {
+            root = tree.remove(root, row, before);
+            model.delete(row);
+          }
+          const sorted = [...model].sort((a, b) => (before(a, b) ? -1 : 1));
+          expect(tree.first(root)).toBe(sorted[0] ?? 0);
+        }
+        const walked: number[] = [];
+        for (let row = tree.first(root); row !== 0; row = tree.after(root, row, before)) walked.push(row);
+        expect(walked).toEqual([...model].sort((a, b) => (before(a, b) ? -1 : 1)));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('Heap', () => {
+  it('gives the smallest first, also after removals from the middle', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.integer(), fc.boolean())), (entries) => {
+        const heap = new Heap<HeapItem & { value: number }>((a, b) => a.value < b.value);
+        const items = entries.map(([value, leaves]) => ({ value, leaves, heapIndex: -1 }));
+        for (const item of items) heap.push(item);
+        for (const item of items) if (item.leaves) heap.remove(item);
+        const out: number[] = [];
+        for (let first = heap.first(); first !== undefined; first = heap.first()) {
+          out.push(first.value);
+          heap.remove(first);
+        }
+        const stay = items.filter((item) => !item.leaves).map((item) => item.value);
+        expect(out).toEqual(stay.sort((a, b) => a - b));
+      }),
+    );
+  });
+});

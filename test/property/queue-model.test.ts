@@ -1,0 +1,248 @@
+// The queue machine against a naive one made of arrays: random commands, then the same answers, and replay of any prefix of the logged
+// events gives the same state as living through it.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { QME } from '../../proto/codes.ts';
+import { apply } from '../../src/queue/apply.ts';
+import { decide, select } from '../../src/queue/decide.ts';
+import type { Event, LoggedEvent } from '../../src/queue/event.ts';
+import { msgidBytes, type MessageId } from '../../src/queue/message.ts';
+import { QueueSpace, type Branch, type Queue } from '../../src/queue/space.ts';
+import { corrid, properties, queueAttributes } from '../support/queue-values.ts';
+
+const SPACE_ID = 0xabcd;
+const VOLATILE = new Set(['locked', 'unlocked', 'held', 'due']);
+
+interface ModelMessage {
+  key: string;
+  queue: string;
+  corrid: number;
+  retries: number;
+  dueMs: number;
+  order: number;
+  locked: number;
+}
+
+class Harness {
+  readonly space = new QueueSpace(SPACE_ID);
+  readonly logged: LoggedEvent[] = [];
+  readonly model: ModelMessage[] = [];
+  readonly open: Branch[] = [];
+  now = 1;
+  private counter = 0;
+  private order = 0;
+
+  constructor() {
+    this.run({ kind: 'defineSpace', name: 'S', errorQueue: 'E' });
+    this.run({ kind: 'defineQueue', attributes: queueAttributes('A', { retries: 2, delayS: 5 }) });
+    this.run({ kind: 'defineQueue', attributes: queueAttributes('B', { retries: 0 }) });
+    this.run({ kind: 'defineQueue', attributes: queueAttributes('E') });
+  }
+
+  run(command: Parameters<typeof decide>[1]): number {
+    return decide(this.space, command, { push: (event) => this.take(event) });
+  }
+  private take(event: Event): void {
+    if (!VOLATILE.has(event.kind)) this.logged.push(structuredClone(event) as LoggedEvent);
+    apply(this.space, event);
+  }
+  newId(): MessageId {
+    this.counter++;
+    return { epoch: 7, counter: this.counter };
+  }
+
+  enqueue(queue: string, corridNumber: number): void {
+    const id = this.newId();
+    this.run({ kind: 'enqueue', qname: queue, id, properties: properties({ corrid: corrid(corridNumber) }) });
+    this.order++;
+    this.model.push({
+      key: keyOf(id),
+      queue,
+      corrid: corridNumber,
+      retries: 0,
+      dueMs: 0,
+      order: this.order,
+      locked: 0,
+    });
+  }
+
+  dequeue(qname: string, by: { corrid: number; tx: number }): void {
+    this.run({ kind: 'due', nowMs: this.now });
+    const queue = this.space.queue(qname) as Queue;
+    const found = select(this.space, queue, {
+      msgid: null,
+      corrid: by.corrid === 0 ? null : corrid(by.corrid),
+    });
+    const expected = this.model
+      .filter((m) => m.queue === qname && m.locked === 0 && m.dueMs <= this.now)
+      .filter((m) => by.corrid === 0 || m.corrid === by.corrid)
+      .sort((a, b) => a.order - b.order)[0];
+    if (expected === undefined) {
+      expect(found).toBe(QME.QMENOMSG);
+      return;
+    }
+    expect(keyOf(this.space.id(found))).toBe(expected.key);
+    const branch = by.tx === 0 ? undefined : (this.open[by.tx % (this.open.length + 1)] ?? this.begin());
+    this.run({ kind: 'take', entry: found, branch: branch?.number ?? 0 });
+    if (branch === undefined) this.model.splice(this.model.indexOf(expected), 1);
+    else expected.locked = branch.number;
+  }
+  private begin(): Branch {
+    const branch = this.space.openBranch();
+    this.open.push(branch);
+    return branch;
+  }
+
+  end(index: number, commit: boolean): void {
+    const branch = this.open.splice(index % Math.max(1, this.open.length), 1)[0];
+    if (branch === undefined) return;
+    const held = this.model.filter((m) => m.locked === branch.number);
+    if (commit) {
+      this.run({ kind: 'commit', branch: branch.number });
+      for (const m of held) this.model.splice(this.model.indexOf(m), 1);
+    } else {
+      const ids: MessageId[] = [];
+      const newId = () => {
+        const id = this.newId();
+        ids.push(id);
+        return id;
+      };
+      this.run({ kind: 'rollback', branch: branch.number, nowMs: this.now, newId, mayMove: () => true });
+      const moved = new Set<string>();
+      for (const event of this.logged.slice(-held.length)) {
+        if (event.kind !== 'moved') continue;
+        const m = held.find((one) => one.key === keyOf(event.id)) as ModelMessage;
+        moved.add(m.key);
+        this.order++;
+        Object.assign(m, {
+          key: keyOf(event.newId),
+          queue: 'E',
+          retries: 0,
+          dueMs: 0,
+          locked: 0,
+          order: this.order,
+        });
+      }
+      for (const m of held) {
+        if (m.locked === 0) continue;
+        const queue = m.queue === 'A' ? { retries: 2, delayMs: 5000 } : { retries: 0, delayMs: 0 };
+        expect(m.retries).toBeLessThan(queue.retries);
+        m.retries++;
+        m.dueMs = this.now + queue.delayMs;
+        m.locked = 0;
+      }
+    }
+    this.space.closeBranch(branch);
+  }
+}
+
+function keyOf(id: MessageId): string {
+  return `${id.epoch}.${id.counter}`;
+}
+
+/** Everything a restart must find again, in the order in which it would be handed out. */
+function contents(space: QueueSpace): unknown[] {
+  apply(space, { kind: 'spaceDefined', name: space.name, errorQueue: space.errorQueue });
+  decide(space, { kind: 'due', nowMs: Number.MAX_SAFE_INTEGER }, { push: (event) => apply(space, event) });
+  return space.queues().map((queue) => {
+    const out: unknown[] = [];
+    const { entries } = space;
+    for (let entry = space.firstReady(queue); entry !== 0; entry = space.firstReady(queue)) {
+      const id = space.id(entry);
+      const bytes = space.corridOf(entry);
+      out.push([
+        keyOf(id),
+        entries.retries.get(entry),
+        bytes === null ? '' : Buffer.from(bytes).toString('hex'),
+      ]);
+      apply(space, { kind: 'removed', id, reason: 1 });
+    }
+    return [queue.attributes, out];
+  });
+}
+
+const step = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.tuple(
+      fc.constant('enq' as const),
+      fc.constantFrom('A', 'B'),
+      fc.integer({ min: 1, max: 4 }),
+    ),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.tuple(
+      fc.constant('deq' as const),
+      fc.constantFrom('A', 'B', 'E'),
+      fc.integer({ min: 0, max: 39 }),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(fc.constant('end' as const), fc.boolean(), fc.integer({ min: 0, max: 9 })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(fc.constant('time' as const), fc.constant(''), fc.integer({ min: 1, max: 6000 })),
+  },
+);
+
+describe('queue space', () => {
+  it('answers as a sorted array would, and replay of every prefix equals live', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const live = new Harness();
+        for (const one of steps) {
+          if (one[0] === 'enq') live.enqueue(one[1], one[2]);
+          else if (one[0] === 'deq') live.dequeue(one[1], { corrid: one[2] % 5, tx: one[2] >> 3 });
+          else if (one[0] === 'end') live.end(one[2], one[1]);
+          else live.now += one[2];
+        }
+        const counts = live.space.queues().map((queue) => queue.messages);
+        expect(counts).toEqual(
+          ['A', 'B', 'E'].map((name) => live.model.filter((m) => m.queue === name).length),
+        );
+        const replayed = new QueueSpace(SPACE_ID);
+        for (const event of live.logged) apply(replayed, event);
+        // A restart gives back what was only locked, without an attempt counted; then both hand out the same.
+        for (const branch of live.open) {
+          for (let entry = branch.first; entry !== 0; entry = branch.first)
+            apply(live.space, { kind: 'unlocked', entry });
+        }
+        expect(contents(replayed)).toEqual(contents(live.space));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('makes 32 printable bytes of an id that lead back to it, and to nothing in another space', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+        fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+        (epoch, counter) => {
+          const bytes = msgidBytes(SPACE_ID, { epoch, counter });
+          expect(Buffer.from(bytes).toString()).toMatch(/^[0-9a-f]{32}$/);
+          const space = new QueueSpace(SPACE_ID);
+          decide(
+            space,
+            { kind: 'defineQueue', attributes: queueAttributes('A') },
+            { push: (e) => apply(space, e) },
+          );
+          const enqueue = {
+            kind: 'enqueue',
+            qname: 'A',
+            id: { epoch, counter },
+            properties: properties({}),
+          } as const;
+          decide(space, enqueue, { push: (e) => apply(space, e) });
+          const queue = space.queue('A') as Queue;
+          expect(select(space, queue, { msgid: bytes, corrid: null })).toBeGreaterThan(0);
+          const foreign = msgidBytes(SPACE_ID + 1, { epoch, counter });
+          expect(select(space, queue, { msgid: foreign, corrid: null })).toBe(QME.QMEBADMSGID);
+        },
+      ),
+    );
+  });
+});
