@@ -1,0 +1,205 @@
+// RESOURCES, MACHINES and GROUPS to their part of the model, with the checks between them [spec 6.2, 6.3]. Must not know servers.
+
+import { type Checker, EntryView } from './checker.ts';
+import { shown } from './fault.ts';
+import type { Group, Machine, Resources } from './model.ts';
+import { parseOpenInfo } from './openinfo.ts';
+import { IDENT_MAX } from './parameters.ts';
+import type { Entry, Section } from './parser.ts';
+import { byteLength } from './values.ts';
+
+/** About a minute when BLOCKTIME is absent [spec 6.2]; the longest time a number of ticks may give. */
+const BLOCK_TIME_DEFAULT_MS = 60_000;
+const TICKS_MAX_S = 32_767;
+
+export function buildResources(checker: Checker, section: Section | undefined): Resources {
+  const at = { line: section?.line ?? 0, column: section?.column ?? 0 };
+  const name = { text: '*RESOURCES', raw: '*RESOURCES', quoted: false, bad: false, items: [], ...at };
+  const entry: Entry = { name, own: section?.parameters ?? [], defaults: [] };
+  const view = new EntryView(checker, 'RESOURCES', entry);
+  if (section !== undefined) view.checkRequired();
+  const scanUnitS = view.number('SCANUNIT');
+  if (view.given('SCANUNIT') && scanUnitS % 5 !== 0 && scanUnitS % 2 !== 0) {
+    const message = `SCANUNIT: ${scanUnitS} is not legal; legal: a multiple of 5 (or of 2) up to 60`;
+    checker.fault(view.spot('SCANUNIT'), `${scanUnitS}`, message);
+  }
+  for (const key of ['BLOCKTIME', 'SANITYSCAN', 'BBLQUERY', 'DBBLWAIT']) {
+    const ticks = view.number(key);
+    if (!view.given(key) || ticks * scanUnitS <= TICKS_MAX_S) continue;
+    const most = Math.floor(TICKS_MAX_S / scanUnitS);
+    const message = `${key}: ${ticks} times SCANUNIT ${scanUnitS} is over ${TICKS_MAX_S} s; legal: 1..${most}`;
+    checker.fault(view.spot(key), `${ticks}`, message);
+  }
+  const security = view.text('SECURITY');
+  if (security !== 'NONE') {
+    checker.later('security', { at: view.spot('SECURITY'), word: security, group: undefined });
+  }
+  return {
+    entry,
+    masters: view.text('MASTER') === '' ? [] : view.text('MASTER').split(','),
+    model: view.text('MODEL'),
+    maxGtt: view.number('MAXGTT'),
+    maxTranTimeS: view.number('MAXTRANTIME'),
+    scanUnitS,
+    blockTimeMs: view.given('BLOCKTIME')
+      ? view.number('BLOCKTIME') * scanUnitS * 1000
+      : BLOCK_TIME_DEFAULT_MS,
+    security,
+  };
+}
+
+export function buildMachines(
+  checker: Checker,
+  section: Section | undefined,
+  resources: Resources,
+): Machine[] {
+  const machines = (section?.entries ?? []).map((entry) => buildMachine(checker, entry, resources));
+  const lmids = new Map<string, Machine>();
+  const nodes = new Map<string, Machine>();
+  for (const machine of machines) {
+    const { lmid, node, entry } = machine;
+    const at = new EntryView(checker, 'MACHINES', entry).spot('LMID');
+    const sameLmid = lmids.get(lmid);
+    const sameNode = nodes.get(node);
+    if (lmid !== '' && sameLmid !== undefined) {
+      checker.fault(at, lmid, `LMID ${lmid} stands twice, first on line ${sameLmid.line}; legal is once`);
+    }
+    if (sameNode !== undefined) {
+      checker.fault(
+        machine,
+        node,
+        `machine ${shown(node)} stands twice, first on line ${sameNode.line}; legal is once`,
+      );
+    }
+    lmids.set(lmid, sameLmid ?? machine);
+    nodes.set(node, sameNode ?? machine);
+  }
+  if (section !== undefined && machines.length === 0) {
+    checker.missing(
+      section,
+      'MACHINES',
+      '*MACHINES has no machine; legal: "node" LMID=id APPDIR="directory" …',
+    );
+  }
+  checkMasters(checker, resources, machines);
+  return machines;
+}
+
+function buildMachine(checker: Checker, entry: Entry, resources: Resources): Machine {
+  const view = new EntryView(checker, 'MACHINES', entry);
+  view.checkRequired();
+  const { text, line, column } = entry.name;
+  if (text === '' || byteLength(text) > IDENT_MAX) {
+    checker.fault(
+      entry.name,
+      text,
+      `machine name ${shown(text)} is not legal; legal: 1..${IDENT_MAX} bytes (uname -n)`,
+    );
+  }
+  const appdir =
+    view
+      .text('APPDIR')
+      .split(':')
+      .find((directory) => directory !== '') ?? '';
+  if (appdir === '' && view.given('APPDIR')) {
+    checker.fault(
+      view.spot('APPDIR'),
+      view.text('APPDIR'),
+      'APPDIR names no directory; legal: "dir" or "dir:dir"',
+    );
+  }
+  const maxGtt = view.given('MAXGTT') ? view.number('MAXGTT') : resources.maxGtt;
+  return { entry, node: text, lmid: view.text('LMID'), appdir, maxGtt, line, column };
+}
+
+function checkMasters(checker: Checker, resources: Resources, machines: readonly Machine[]): void {
+  const view = new EntryView(checker, 'RESOURCES', resources.entry);
+  for (const master of resources.masters) {
+    if (machines.some((machine) => machine.lmid === master)) continue;
+    const message = `MASTER: ${shown(master)} is no LMID of *MACHINES; legal: ${lmidList(machines)}`;
+    checker.missing(view.spot('MASTER'), master, message);
+  }
+  const second = machines[1];
+  if (resources.model === 'SHM' && view.given('MODEL') && second !== undefined) {
+    const message = `MODEL SHM allows one machine, ${shown(second.node)} is a second one; legal: MODEL MP, or one machine`;
+    checker.fault(second, second.node, message);
+  }
+}
+
+export function lmidList(machines: readonly Machine[]): string {
+  return machines.map((machine) => shown(machine.lmid)).join(', ') || 'none is defined';
+}
+
+export function buildGroups(
+  checker: Checker,
+  section: Section | undefined,
+  machines: readonly Machine[],
+): Group[] {
+  const groups = (section?.entries ?? []).map((entry) => buildGroup(checker, entry));
+  const names = new Map<string, string>();
+  for (const { lmid, line } of machines) names.set(lmid, `LMID ${lmid} on line ${line}`);
+  const numbers = new Map<number, Group>();
+  for (const group of groups) {
+    const view = new EntryView(checker, 'GROUPS', group.entry);
+    const taken = names.get(group.name);
+    if (taken !== undefined) {
+      checker.fault(
+        group,
+        group.name,
+        `the name ${shown(group.name)} is taken by ${taken}; groups and LMIDs need different names`,
+      );
+    }
+    names.set(group.name, taken ?? `group ${group.name} on line ${group.line}`);
+    const sameNumber = numbers.get(group.grpno);
+    if (view.given('GRPNO') && sameNumber !== undefined) {
+      const first = `first in ${shown(sameNumber.name)} on line ${sameNumber.line}`;
+      const message = `GRPNO ${group.grpno} stands twice, ${first}; legal: a free number 1..29999`;
+      checker.fault(view.spot('GRPNO'), `${group.grpno}`, message);
+    }
+    if (view.given('GRPNO')) numbers.set(group.grpno, sameNumber ?? group);
+    for (const lmid of group.lmids) {
+      if (machines.some((machine) => machine.lmid === lmid)) continue;
+      const message = `LMID: ${shown(lmid)} is no machine of *MACHINES; legal: ${lmidList(machines)}`;
+      checker.missing(view.spot('LMID'), lmid, message);
+    }
+  }
+  return groups;
+}
+
+function buildGroup(checker: Checker, entry: Entry): Group {
+  const view = new EntryView(checker, 'GROUPS', entry);
+  view.checkRequired();
+  const { text, line, column } = entry.name;
+  if (text === '' || byteLength(text) > IDENT_MAX || /[*,:]/.test(text)) {
+    const message = `group name ${shown(text)} is not legal; legal: 1..${IDENT_MAX} bytes without * , :`;
+    checker.fault(entry.name, text, message);
+  }
+  return {
+    entry,
+    name: text,
+    lmids: view.text('LMID') === '' ? [] : view.text('LMID').split(','),
+    grpno: view.number('GRPNO'),
+    queueSpace: queueSpaceOf(checker, view),
+    line,
+    column,
+  };
+}
+
+/** OPENINFO counts only beside TMSNAME=TMS_QM; any other resource manager's is left alone. */
+function queueSpaceOf(checker: Checker, view: EntryView): Group['queueSpace'] {
+  if (view.text('TMSNAME') !== 'TMS_QM') return undefined;
+  const text = view.text('OPENINFO');
+  const { name } = view.entry;
+  if (text === '' || text === 'NONE') {
+    const about = { at: name, word: name.text, group: name.text };
+    if (!view.find('OPENINFO')?.value.bad)
+      checker.warn(about, `${shown(name.text)} has TMS_QM but no OPENINFO: it holds no queue space`);
+    return undefined;
+  }
+  const info = parseOpenInfo(text);
+  if (typeof info === 'string') {
+    checker.fault(view.spot('OPENINFO'), text, info);
+    return undefined;
+  }
+  return info;
+}

@@ -1,0 +1,215 @@
+// A Domain and a machine to what that machine hosts: the listeners, queue spaces, roles and services that boot starts. Owns the
+// choice of the machine and the making of absolute paths; must not know how anything is started. Ask only for a Domain without faults.
+
+import { resolve } from 'node:path';
+import { formatFault, shown, type Fault } from './fault.ts';
+import { lmidList } from './machines.ts';
+import type { Domain, Group, ListenAddress, Machine, Note, Queue, Server, SpaceLimits } from './model.ts';
+import { macrosThatMatter } from './unfilled.ts';
+
+export interface HostPlan {
+  readonly lmid: string;
+  /** Absolute; the first of several. */
+  readonly appdir: string;
+  /** From WSL -n; empty: the caller uses its default. */
+  readonly listen: readonly ListenAddress[];
+  readonly maxGtt: number;
+  readonly blockTimeMs: number;
+  /** 0: no ceiling. */
+  readonly maxTranTimeS: number;
+  readonly spaces: readonly SpacePlan[];
+  readonly tmqueues: readonly TmqueuePlan[];
+  readonly forwarders: readonly ForwarderPlan[];
+  readonly services: readonly ServicePlan[];
+  readonly applicationServers: readonly ApplicationServerPlan[];
+  /** What the file asks of this machine and this release does not do: start refuses when there is any. */
+  readonly notYet: readonly Fault[];
+  /** Unfilled macros in what matters to this machine: start refuses when there is any. */
+  readonly macros: readonly Fault[];
+  /** Formatted, with file and line. */
+  readonly warnings: readonly string[];
+}
+
+export interface SpacePlan {
+  readonly name: string;
+  readonly group: string;
+  /** Absolute directory. */
+  readonly device: string;
+  /** It has a line in *QSPACES and is created when missing; else it must exist. */
+  readonly declared: boolean;
+  /** '' when it has none, or the space is not declared. */
+  readonly errorQueue: string;
+  readonly limits: SpaceLimits;
+  readonly queues: readonly QueuePlan[];
+  readonly line: number;
+}
+
+export interface QueuePlan {
+  readonly name: string;
+  readonly retries: number;
+  readonly delayS: number;
+  /** fifo or lifo always last: `fifo`, `priority,fifo`. */
+  readonly order: string;
+  /** `none`, `top`, `msgid` or `top,msgid`. */
+  readonly outOfOrder: string;
+  readonly policy: 'persist' | 'nonpersist';
+  readonly expiryS: number | null;
+  readonly high: string;
+  readonly low: string;
+  readonly command: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface TmqueuePlan {
+  readonly group: string;
+  readonly srvid: number;
+  readonly aliases: readonly string[];
+  readonly timeoutS: number;
+  readonly space: string;
+  readonly line: number;
+}
+
+export interface ForwarderPlan {
+  readonly group: string;
+  readonly srvid: number;
+  readonly queues: readonly string[];
+  readonly timeoutS: number;
+  readonly idleS: number;
+  readonly instances: number;
+  readonly space: string;
+  readonly line: number;
+}
+
+export interface ServicePlan {
+  readonly name: string;
+  /** Values for that group's servers only; undefined: for all. */
+  readonly group: string | undefined;
+  readonly prio: number;
+  readonly load: number;
+  /** 0: blockTimeMs of the plan. */
+  readonly blockTimeS: number;
+}
+
+export interface ApplicationServerPlan {
+  readonly name: string;
+  readonly group: string;
+  /** Its instances have the ids srvid .. srvid + max - 1. */
+  readonly srvid: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Which machine: `lmid` as the operator gave it, else the host's name, else the only one. */
+export interface HostChoice {
+  readonly lmid?: string | undefined;
+  /** Absolute, instead of the machine's APPDIR. */
+  readonly appdir?: string | undefined;
+  readonly hostname: string;
+}
+
+export type PlanResult =
+  { readonly ok: true; readonly plan: HostPlan } | { readonly ok: false; readonly fault: Fault };
+
+const NO_LIMITS: SpaceLimits = {
+  pages: 0,
+  queues: 0,
+  transactions: 0,
+  processes: 0,
+  messages: 0,
+  actions: 0,
+  nonPersistentBytes: 0,
+  blocking: 16,
+};
+
+export function planHost(domain: Domain, choice: HostChoice): PlanResult {
+  const machine = chooseMachine(domain, choice);
+  if ('message' in machine) return { ok: false, fault: machine };
+  const groups = domain.groups.filter((group) => group.lmids[0] === machine.lmid);
+  const names = new Set(groups.map((group) => group.name));
+  const servers = domain.servers.filter((server) => names.has(server.group));
+  const appdir = choice.appdir ?? resolve(domain.directory, machine.appdir);
+  const here = (note: Note): boolean => note.group === undefined || names.has(note.group);
+  const plan: HostPlan = {
+    lmid: machine.lmid,
+    appdir,
+    listen: servers.flatMap(({ role }) => (role.kind === 'wsl' ? role.listen : [])),
+    maxGtt: machine.maxGtt,
+    blockTimeMs: domain.resources.blockTimeMs,
+    maxTranTimeS: domain.resources.maxTranTimeS,
+    spaces: groups.flatMap((group) => planSpace(domain, group, appdir)),
+    tmqueues: servers.flatMap((server) => planTmqueue(domain, server)),
+    forwarders: servers.flatMap((server) => planForwarder(domain, server)),
+    services: domain.services.map(({ name, group, prio, load, blockTimeS }) => ({
+      name,
+      group,
+      prio,
+      load,
+      blockTimeS,
+    })),
+    applicationServers: servers
+      .filter(({ role }) => role.kind === 'application')
+      .map(({ name, group, srvid, min, max }) => ({ name, group, srvid, min, max })),
+    notYet: domain.notYet.filter(here),
+    macros: macrosThatMatter(domain, { machine, groups, servers }),
+    warnings: domain.warnings.filter(here).map(formatFault),
+  };
+  return { ok: true, plan };
+}
+
+function chooseMachine(domain: Domain, choice: HostChoice): Machine | Fault {
+  const { machines, file } = domain;
+  const { lmid, hostname } = choice;
+  const only = machines.length === 1 ? machines[0] : undefined;
+  const found =
+    lmid === undefined
+      ? (machines.find((machine) => machine.node === hostname) ?? only)
+      : machines.find((machine) => machine.lmid === lmid);
+  if (found !== undefined) return found;
+  const message =
+    lmid === undefined
+      ? `no machine of *MACHINES is named ${shown(hostname)}, this host's name; choose one by --lmid; legal: ${lmidList(machines)}`
+      : `--lmid ${shown(lmid)} is no LMID of *MACHINES; legal: ${lmidList(machines)}`;
+  return { file, line: 0, column: 0, word: shown(lmid ?? hostname), message };
+}
+
+function planSpace(domain: Domain, group: Group, appdir: string): SpacePlan[] {
+  const { queueSpace } = group;
+  if (queueSpace === undefined) return [];
+  const { device, space: name } = queueSpace;
+  const space = domain.spaces.find((candidate) => candidate.name === name && candidate.group === group.name);
+  const queues = space === undefined ? [] : domain.queues.filter((queue) => queue.space === name);
+  const plan = {
+    name,
+    group: group.name,
+    device: resolve(appdir, device),
+    declared: space !== undefined,
+    errorQueue: space?.errorQueue ?? '',
+    limits: space?.limits ?? NO_LIMITS,
+    queues: queues.map(planQueue),
+    line: space?.line ?? group.line,
+  };
+  return [plan];
+}
+
+function planQueue({ entry: _entry, space: _space, ...attributes }: Queue): QueuePlan {
+  return attributes;
+}
+
+function spaceOf(domain: Domain, server: Server): string {
+  return domain.groups.find((group) => group.name === server.group)?.queueSpace?.space ?? '';
+}
+
+function planTmqueue(domain: Domain, server: Server): TmqueuePlan[] {
+  const { role, group, srvid, line } = server;
+  if (role.kind !== 'tmqueue') return [];
+  const { aliases, timeoutS } = role;
+  return [{ group, srvid, aliases, timeoutS, space: spaceOf(domain, server), line }];
+}
+
+function planForwarder(domain: Domain, server: Server): ForwarderPlan[] {
+  const { role, group, srvid, line, min } = server;
+  if (role.kind !== 'tmqforward') return [];
+  const { queues, timeoutS, idleS } = role;
+  return [{ group, srvid, queues, timeoutS, idleS, instances: min, space: spaceOf(domain, server), line }];
+}

@@ -1,0 +1,238 @@
+// QSPACES and QUEUES to their part of the model [DESIGN 2, spec 5.3, 5.4]. Owns the checks between queue spaces, their groups and
+// their queues, and what of a queue's attributes this release refuses. Must not know what is created at start.
+
+import { LIMIT } from '../../proto/codes.ts';
+import { type Checker, EntryView } from './checker.ts';
+import { shown } from './fault.ts';
+import type { Group, Queue, Space } from './model.ts';
+import type { NotYetKind } from './not-yet.ts';
+import type { Entry, Section } from './parser.ts';
+import {
+  type Parsed,
+  parseExpiry,
+  parseOrder,
+  parseOutOfOrder,
+  parseThreshold,
+  thresholdProblem,
+} from './queue-words.ts';
+import { byteLength } from './values.ts';
+
+/** Limits of a space that this release does not enforce. */
+const LIMIT_KEYS: readonly (readonly [key: string, kind: NotYetKind])[] = [
+  ['PAGES', 'pages'],
+  ['QUEUES', 'queues'],
+  ['TRANS', 'transactions'],
+  ['MSGS', 'messages'],
+  ['ACTIONS', 'actions'],
+  ['NONPERSIST', 'non-persistent'],
+];
+
+export function buildSpaces(
+  checker: Checker,
+  section: Section | undefined,
+  groups: readonly Group[],
+): Space[] {
+  const spaces = (section?.entries ?? []).map((entry) => buildSpace(checker, entry));
+  const seen = new Map<string, Space>();
+  for (const space of spaces) {
+    checkSpaceGroup(checker, space, groups);
+    const key = `${space.group}\n${space.name}`;
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, space);
+    else {
+      const what = `queue space ${shown(space.name)} stands twice for group ${shown(space.group)}`;
+      const message = `${what}, first on line ${first.line}; legal is once`;
+      checker.fault(space, space.name, message);
+    }
+  }
+  checkSpaceNames(checker, groups);
+  return spaces;
+}
+
+function buildSpace(checker: Checker, entry: Entry): Space {
+  const view = new EntryView(checker, 'QSPACES', entry);
+  view.checkRequired();
+  const { text, line, column } = entry.name;
+  checkName(checker, entry, LIMIT.TMQSNAMELEN);
+  for (const [key, kind] of LIMIT_KEYS) {
+    const about = { at: view.spot(key), word: key, group: view.text('SRVGRP') };
+    if (view.given(key) && view.number(key) !== 0) checker.later(kind, about);
+  }
+  return {
+    entry,
+    name: text,
+    group: view.text('SRVGRP'),
+    errorQueue: view.text('ERRORQ'),
+    limits: {
+      pages: view.number('PAGES'),
+      queues: view.number('QUEUES'),
+      transactions: view.number('TRANS'),
+      processes: view.number('PROCS'),
+      messages: view.number('MSGS'),
+      actions: view.number('ACTIONS'),
+      nonPersistentBytes: view.number('NONPERSIST'),
+      blocking: view.number('BLOCKING'),
+    },
+    line,
+    column,
+  };
+}
+
+/** Blank, slash and letters of any script are legal; a control character would spoil every listing. */
+function checkName(checker: Checker, entry: Entry, bytesMax: number): void {
+  const { text } = entry.name;
+  const bytes = byteLength(text);
+  const control = Array.from(text).some((c) => c < ' ' || c === '\x7f');
+  if (bytes >= 1 && bytes <= bytesMax && !control) return;
+  const message = `name "${shown(text)}" is not legal (${bytes} bytes); legal: 1..${bytesMax} bytes without control characters`;
+  checker.fault(entry.name, text, message);
+}
+
+function checkSpaceGroup(checker: Checker, space: Space, groups: readonly Group[]): void {
+  const at = new EntryView(checker, 'QSPACES', space.entry).spot('SRVGRP');
+  const group = groups.find((candidate) => candidate.name === space.group);
+  if (space.group === '') return;
+  if (group === undefined) {
+    const message = `SRVGRP: group ${shown(space.group)} does not exist; legal: a group of *GROUPS`;
+    return checker.missing(at, space.group, message);
+  }
+  const owner = new EntryView(checker, 'GROUPS', group.entry);
+  if (owner.isMacro('TMSNAME') || owner.isMacro('OPENINFO')) return;
+  if (group.queueSpace === undefined) {
+    // A wrong OPENINFO was reported where it stands.
+    if (owner.text('TMSNAME') === 'TMS_QM' && owner.given('OPENINFO') && owner.text('OPENINFO') !== 'NONE')
+      return;
+    const message = `SRVGRP: group ${shown(space.group)} holds no queue space; legal: a group with TMSNAME=TMS_QM and OPENINFO`;
+    checker.missing(at, space.group, message);
+  } else if (group.queueSpace.space !== space.name) {
+    const legal = `${shown(group.queueSpace.space)}, the space in its OPENINFO`;
+    const message = `queue space ${shown(space.name)} is not the one of group ${shown(space.group)}; legal: ${legal}`;
+    checker.fault(space.entry.name, space.name, message);
+  }
+}
+
+/** One space belongs to one group; two spaces of one name on a machine could not be told apart. */
+function checkSpaceNames(checker: Checker, groups: readonly Group[]): void {
+  const owners = new Map<string, Group>();
+  for (const group of groups) {
+    const { queueSpace } = group;
+    if (queueSpace === undefined) continue;
+    const key = `${group.lmids[0] ?? ''}\n${queueSpace.space}`;
+    const owner = owners.get(key);
+    const at = new EntryView(checker, 'GROUPS', group.entry).spot('OPENINFO');
+    if (owner === undefined) owners.set(key, group);
+    else if (owner.queueSpace?.device === queueSpace.device) {
+      const holder = `group ${shown(owner.name)} on line ${owner.line}`;
+      const message = `queue space ${shown(queueSpace.space)} belongs to ${holder} already; a space has one group`;
+      checker.fault(at, queueSpace.space, message);
+    } else checker.later('space name twice', { at, word: queueSpace.space, group: group.name });
+  }
+}
+
+export function buildQueues(
+  checker: Checker,
+  section: Section | undefined,
+  spaces: readonly Space[],
+): Queue[] {
+  const queues = (section?.entries ?? []).map((entry) => buildQueue(checker, entry, spaces));
+  const seen = new Map<string, Queue>();
+  for (const queue of queues) {
+    const key = `${queue.space}\n${queue.name}`;
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, queue);
+    else if (queue.space !== '') {
+      const message = `queue ${shown(queue.name)} stands twice in space ${shown(queue.space)}, first on line ${first.line}; legal is once`;
+      checker.fault(queue, queue.name, message);
+    }
+  }
+  for (const space of spaces) {
+    if (space.errorQueue === '' || seen.has(`${space.name}\n${space.errorQueue}`)) continue;
+    const at = new EntryView(checker, 'QSPACES', space.entry).spot('ERRORQ');
+    const message = `ERRORQ: ${shown(space.errorQueue)} is no queue of *QUEUES in ${shown(space.name)}; it must be created by qmadmin`;
+    checker.warn({ at, word: space.errorQueue, group: space.group }, message);
+  }
+  return queues;
+}
+
+function buildQueue(checker: Checker, entry: Entry, spaces: readonly Space[]): Queue {
+  const view = new EntryView(checker, 'QUEUES', entry);
+  view.checkRequired();
+  checkName(checker, entry, LIMIT.TMQNAMELEN);
+  const space = view.text('QSPACE');
+  const owners = spaces.filter((candidate) => candidate.name === space);
+  if (view.given('QSPACE') && owners.length === 0) {
+    const legal = spaces.map((candidate) => shown(candidate.name)).join(', ') || 'none is defined';
+    checker.missing(
+      view.spot('QSPACE'),
+      space,
+      `QSPACE: ${shown(space)} is no space of *QSPACES; legal: ${legal}`,
+    );
+  }
+  const { text, line, column } = entry.name;
+  const queue: Queue = {
+    entry,
+    name: text,
+    space,
+    retries: view.number('RETRIES'),
+    delayS: view.number('DELAY'),
+    order: word(view, 'ORDER', parseOrder) ?? 'fifo',
+    outOfOrder: word(view, 'OUTOFORDER', parseOutOfOrder) ?? 'none',
+    policy: view.text('POLICY') === 'nonpersist' ? 'nonpersist' : 'persist',
+    expiryS: word(view, 'EXPIRY', parseExpiry) ?? null,
+    high: view.text('HIGH'),
+    low: view.text('LOW'),
+    command: view.text('CMD'),
+    line,
+    column,
+  };
+  checkThresholds(view);
+  for (const owner of owners) noteNotYet(view, queue, owner.group);
+  return queue;
+}
+
+/** A value in one of the languages of queue-words.ts; undefined when it is wrong, which is reported. */
+function word<T>(view: EntryView, key: string, parse: (text: string) => Parsed<T>): T | undefined {
+  const parsed = parse(view.text(key));
+  if (parsed.ok) return parsed.value;
+  const parameter = view.find(key);
+  if (parameter !== undefined && view.given(key)) {
+    const text = view.text(key);
+    const message = `${key}: ${text === '' ? 'an empty value' : shown(text)} is not legal; legal: ${parsed.legal}`;
+    view.checker.fault(parameter.value, text, message);
+  }
+  return undefined;
+}
+
+function checkThresholds(view: EntryView): void {
+  const high = word(view, 'HIGH', parseThreshold);
+  const low = word(view, 'LOW', parseThreshold);
+  if (high === undefined) return;
+  if (high.amount === 0 || high.unit === '') {
+    const text = view.text('HIGH');
+    return view.checker.fault(
+      view.spot('HIGH'),
+      text,
+      `HIGH: ${shown(text)} is not legal; legal: more than 0, with b, B, m or %`,
+    );
+  }
+  // A default LOW of 0% fits any unit: only a value that stands there is compared.
+  const problem = low === undefined || !view.given('LOW') ? undefined : thresholdProblem(high, low);
+  if (problem === undefined) return;
+  const text = view.text('LOW');
+  view.checker.fault(view.spot('LOW'), text, `LOW: ${shown(text)} is not legal; ${problem}`);
+}
+
+function noteNotYet(view: EntryView, queue: Queue, group: string): void {
+  const asked: [key: string, kind: NotYetKind, asks: boolean][] = [
+    ['ORDER', 'order', queue.order !== 'fifo'],
+    ['OUTOFORDER', 'out of order', queue.outOfOrder !== 'none'],
+    ['POLICY', 'policy', queue.policy !== 'persist'],
+    ['EXPIRY', 'expiry', queue.expiryS !== null],
+    ['CMD', 'command', queue.command !== ''],
+    ['HIGH', 'high', queue.command !== '' && queue.high !== '100%'],
+    ['LOW', 'low', queue.command !== '' && queue.low !== '0%' && queue.low !== '0'],
+  ];
+  for (const [key, kind, asks] of asked) {
+    if (asks) view.checker.later(kind, { at: view.spot(key), word: key, group });
+  }
+}

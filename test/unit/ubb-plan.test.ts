@@ -1,0 +1,331 @@
+// What a machine hosts: choice of the machine, paths, roles, what is refused for now; and the sample file at the root.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { formatFault } from '../../src/ubb/fault.ts';
+import { NOT_YET } from '../../src/ubb/not-yet.ts';
+import { planHost } from '../../src/ubb/plan.ts';
+import { readDomain } from '../../src/ubb/read.ts';
+import { domainOf, planOf, ubb, ubbWith } from '../support/ubb.ts';
+
+const servers = (lines: string): string => ubb({ servers: `*SERVERS\n${lines}` });
+const root = new URL('../../', import.meta.url).pathname;
+
+describe('the machine', () => {
+  const text = ubb({
+    resources: '*RESOURCES\nIPCKEY 40000\nMASTER M1\nMODEL MP\nMAXGTT 7\n',
+    machines:
+      '*MACHINES\n"one" LMID=M1 APPDIR="/a:/b"\n"two" LMID=M2 APPDIR="x/y" MAXGTT=9\n"three" LMID=M3 APPDIR="${A}"\n',
+    groups:
+      '*GROUPS\nG1 LMID=M1 GRPNO=1 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:/abs:S"\nG2 LMID=M2,M1 GRPNO=2 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:q/d;S"\n',
+    servers:
+      '*SERVERS\nTMQUEUE SRVGRP=G1 SRVID=1\nTMQUEUE SRVGRP=G2 SRVID=2 CLOPT="-A"\na SRVGRP=G1 SRVID=3\nb SRVGRP=G2 SRVID=4\n' +
+      'TMQFORWARD SRVGRP=G2 SRVID=5 CLOPT="-- -q A -d -t x"\nWSL SRVGRP=G2 SRVID=6 CLOPT="-- -n $A"\n',
+  });
+  const domain = domainOf(text);
+
+  test.each([
+    ['by host name', undefined, 'two', 'M2'],
+    ['by --lmid', 'M1', 'two', 'M1'],
+    [
+      'not found',
+      undefined,
+      'four',
+      "f: no machine of *MACHINES is named four, this host's name; choose one by --lmid; legal: M1, M2, M3",
+    ],
+    ['unknown --lmid', 'M9', 'two', 'f: --lmid M9 is no LMID of *MACHINES; legal: M1, M2, M3'],
+  ])('%s', (_what, lmid, hostname, expected) => {
+    const result = planHost(domain, { lmid, hostname });
+    expect(result.ok ? result.plan.lmid : formatFault(result.fault)).toBe(expected);
+  });
+
+  test('the only machine needs no name', () => {
+    expect(planOf(ubb(), 'whatever').lmid).toBe('M1');
+  });
+
+  test('hosts its own groups only, and only their findings', () => {
+    const [one, two] = ['one', 'two'].map((hostname) => planHost(domain, { hostname }));
+    if (!one?.ok || !two?.ok) throw new Error('no plan');
+    expect(domain.faults).toEqual([]);
+    expect([one.plan.appdir, two.plan.appdir]).toEqual(['/a', '/conf/x/y']);
+    expect([one.plan.spaces[0]?.device, two.plan.spaces[0]?.device]).toEqual(['/abs', '/conf/x/y/q/d']);
+    expect([one.plan.maxGtt, two.plan.maxGtt]).toEqual([7, 9]);
+    expect([one.plan.applicationServers, two.plan.applicationServers]).toEqual([
+      [{ name: 'a', group: 'G1', srvid: 3, min: 1, max: 1 }],
+      [{ name: 'b', group: 'G2', srvid: 4, min: 1, max: 1 }],
+    ]);
+    expect([one.plan.notYet.length, two.plan.notYet.length]).toEqual([0, 1]);
+    expect([one.plan.macros.length, two.plan.macros.length]).toEqual([0, 1]);
+    expect([one.plan.warnings.length, two.plan.warnings.length]).toEqual([0, 1]);
+  });
+});
+
+const aliasesOf = (clopt: string): (readonly string[])[] =>
+  planOf(servers(`TMQUEUE SRVGRP=QG SRVID=1 CLOPT="${clopt}"\n`)).tmqueues.map((server) => server.aliases);
+
+describe('roles', () => {
+  test.each([
+    ['', ['TMQUEUE']],
+    ['-A', ['TMQUEUE']],
+    ['-A -- -t 5', ['TMQUEUE']],
+    ['-s TMQUEUE', ['TMQUEUE']],
+    ['-s A:TMQUEUE', ['A']],
+    ['-A -sA,B:TMQUEUE -s C:TMQUEUE --', ['A', 'B', 'C']],
+    ['-s A:TMQUEUE -s A:TMQUEUE', ['A']],
+  ])('TMQUEUE %j', (clopt, expected) => {
+    expect(aliasesOf(clopt)).toEqual([expected]);
+  });
+
+  test('TMQUEUE: default and given timeout', () => {
+    const plan = planOf(
+      servers('TMQUEUE SRVGRP=QG SRVID=1\n"/opt/bin/TMQUEUE" SRVGRP=QG SRVID=2 CLOPT="-- -t60"\n'),
+    );
+    expect(plan.tmqueues).toEqual([
+      { group: 'QG', srvid: 1, aliases: ['TMQUEUE'], timeoutS: 30, space: 'SPACE', line: 11 },
+      { group: 'QG', srvid: 2, aliases: ['TMQUEUE'], timeoutS: 60, space: 'SPACE', line: 12 },
+    ]);
+  });
+
+  test('TMQFORWARD: lists, defaults, instances', () => {
+    const plan = planOf(
+      servers(
+        'TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-A -- -i 2 -qA,B -q B,C -t60"\nTMQFORWARD SRVGRP=QG SRVID=5 MIN=3 MAX=9 CLOPT="-- -q A -t x -i 0"\n',
+      ),
+    );
+    expect(plan.forwarders).toEqual([
+      {
+        group: 'QG',
+        srvid: 1,
+        queues: ['A', 'B', 'C'],
+        timeoutS: 60,
+        idleS: 2,
+        instances: 1,
+        space: 'SPACE',
+        line: 11,
+      },
+      {
+        group: 'QG',
+        srvid: 5,
+        queues: ['A'],
+        timeoutS: 60,
+        idleS: 0,
+        instances: 3,
+        space: 'SPACE',
+        line: 12,
+      },
+    ]);
+    expect(plan.warnings).toEqual([
+      'f:12:60: -t: x is no number of seconds 0..2147483647; ignored, the default 60 is used',
+    ]);
+  });
+
+  test('WSL: every -n of every line', () => {
+    const plan = planOf(
+      servers(
+        'WSL SRVGRP=AG SRVID=1 CLOPT="-A -- -n//h:1 -m 2\n  -n 0x0002000A7F000001 -p 2071 -d /dev/tcp"\nWSL SRVGRP=AG SRVID=2\n',
+      ),
+    );
+    expect(plan.listen).toEqual([
+      { host: 'h', port: 1, line: 11 },
+      { host: '127.0.0.1', port: 10, line: 12 },
+    ]);
+  });
+
+  test('resources', () => {
+    const plan = planOf(
+      ubb({
+        resources:
+          '*RESOURCES\nIPCKEY 40000\nMASTER M1\nMODEL SHM\nSCANUNIT 5\nBLOCKTIME 3\nMAXTRANTIME 99\n',
+      }),
+    );
+    expect([plan.blockTimeMs, plan.maxTranTimeS, plan.maxGtt]).toEqual([15_000, 99, 100]);
+    expect(planOf(ubb()).blockTimeMs).toBe(60_000);
+  });
+
+  test('services', () => {
+    const text = ubbWith('*SERVICES\nDEFAULT: LOAD=7\nS\nT PRIO=9 SRVGRP=AG BLOCKTIME=5\n');
+    expect(planOf(text).services).toEqual([
+      { name: 'S', group: undefined, prio: 50, load: 7, blockTimeS: 0 },
+      { name: 'T', group: 'AG', prio: 9, load: 7, blockTimeS: 5 },
+    ]);
+  });
+});
+
+describe('spaces and queues', () => {
+  test('declared, with every attribute', () => {
+    const text = ubbWith(
+      '*QSPACES\nSPACE SRVGRP=QG ERRORQ=E PAGES=1 QUEUES=2 TRANS=3 PROCS=4 MSGS=5 NONPERSIST="64m" ACTIONS=6 BLOCKING=17\n' +
+        '*QUEUES\nDEFAULT: QSPACE=SPACE RETRIES=2 DELAY=1\nE RETRIES=0\n"WEIRD NAME"\n' +
+        '  ORDER=priority,time OUTOFORDER="top,msgid" POLICY=nonpersist EXPIRY=60 HIGH="10m" LOW=0 CMD="echo \\"x\\""\n',
+    );
+    const base = {
+      order: 'fifo',
+      outOfOrder: 'none',
+      policy: 'persist',
+      expiryS: null,
+      high: '100%',
+      low: '0%',
+      command: '',
+    };
+    expect(planOf(text).spaces).toEqual([
+      {
+        name: 'SPACE',
+        group: 'QG',
+        device: '/conf/app/dev',
+        declared: true,
+        errorQueue: 'E',
+        line: 13,
+        limits: {
+          pages: 1,
+          queues: 2,
+          transactions: 3,
+          processes: 4,
+          messages: 5,
+          nonPersistentBytes: 67_108_864,
+          actions: 6,
+          blocking: 17,
+        },
+        queues: [
+          { ...base, name: 'E', retries: 0, delayS: 1, line: 16, column: 1 },
+          {
+            name: 'WEIRD NAME',
+            retries: 2,
+            delayS: 1,
+            order: 'priority,time,fifo',
+            outOfOrder: 'top,msgid',
+            policy: 'nonpersist',
+            expiryS: 60,
+            high: '10m',
+            low: '0',
+            command: 'echo "x"',
+            line: 17,
+            column: 1,
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('not declared: made by qmadmin', () => {
+    const [space] = planOf(ubb()).spaces;
+    expect([space?.name, space?.declared, space?.errorQueue, space?.queues]).toEqual([
+      'SPACE',
+      false,
+      '',
+      [],
+    ]);
+  });
+
+  test('one device shared by two spaces is fine', () => {
+    const groups =
+      '*GROUPS\nQG LMID=M1 GRPNO=1 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:d:A"\nAG LMID=M1 GRPNO=2 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:d:B"\n';
+    expect(planOf(ubb({ groups })).spaces.map((space) => `${space.name} ${space.device}`)).toEqual([
+      'A /conf/app/d',
+      'B /conf/app/d',
+    ]);
+  });
+});
+
+const withQueue = (words: string): string =>
+  ubbWith(`*QSPACES\nSPACE SRVGRP=QG\n*QUEUES\nQ QSPACE=SPACE ${words}\n`);
+const withSpace = (words: string): string => ubbWith(`*QSPACES\nSPACE SRVGRP=QG ${words}\n`);
+const withForward = (words: string): string =>
+  servers(`TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-- -q A ${words}"\n`);
+
+describe('not yet supported', () => {
+  const twoGroups =
+    '*GROUPS\nQG LMID=M1 GRPNO=1 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:d:A"\nAG LMID=M1 GRPNO=2 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:d:B"\n';
+  const secure = '*RESOURCES\nIPCKEY 40000\nMASTER M1\nMODEL SHM\nSECURITY ACL\n';
+
+  const rows: Record<keyof typeof NOT_YET, [text: string, place: string]> = {
+    security: [ubb({ resources: secure }), '5:10'],
+    'forward -e': [withForward('-e'), '11:46'],
+    'forward -d': [withForward('-d'), '11:46'],
+    'forward -n': [withForward('-n'), '11:46'],
+    'forward -f': [withForward('-f 3'), '11:48'],
+    'forward -b': [withForward('-b3'), '11:47'],
+    'alias in two groups': [
+      ubb({
+        groups: twoGroups,
+        servers:
+          '*SERVERS\nTMQUEUE SRVGRP=QG SRVID=1\nTMQUEUE SRVGRP=AG SRVID=1 CLOPT="-s B,TMQUEUE:TMQUEUE"\n',
+      }),
+      '12:33',
+    ],
+    'space name twice': [ubb({ groups: twoGroups.replace('d:B', 'e:A'), servers: '' }), '9:44'],
+    'services from a file': [servers('TMQUEUE SRVGRP=QG SRVID=1 CLOPT="-s @x"\n'), '11:37'],
+    order: [withQueue('ORDER=lifo'), '15:22'],
+    'out of order': [withQueue('OUTOFORDER=top'), '15:27'],
+    policy: [withQueue('POLICY=nonpersist'), '15:23'],
+    expiry: [withQueue('EXPIRY=5'), '15:23'],
+    command: [withQueue('CMD="x"'), '15:20'],
+    high: [withQueue('HIGH=5m LOW=0 CMD="x"'), '15:21'],
+    low: [withQueue('HIGH=5m LOW=1m CMD="x"'), '15:28'],
+    pages: [withSpace('PAGES=1'), '13:23'],
+    queues: [withSpace('QUEUES=1'), '13:24'],
+    transactions: [withSpace('TRANS=1'), '13:23'],
+    messages: [withSpace('MSGS=1'), '13:22'],
+    actions: [withSpace('ACTIONS=1'), '13:25'],
+    'non-persistent': [withSpace('NONPERSIST="1b"'), '13:28'],
+  };
+  test.each(Object.entries(rows))('%s', (kind, [text, place]) => {
+    const domain = domainOf(text);
+    const found = domain.notYet.find((note) => note.kind === kind);
+    expect(domain.faults).toEqual([]);
+    expect(found && formatFault(found)).toBe(
+      `f:${place}: not yet supported: ${Object.entries(NOT_YET).find(([key]) => key === kind)?.[1]}`,
+    );
+  });
+
+  test('values that ask for nothing new', () => {
+    const text = ubbWith(
+      '*QSPACES\nSPACE SRVGRP=QG PAGES=0 QUEUES=0 TRANS=0 PROCS=9 MSGS=0 NONPERSIST=0 ACTIONS=0 BLOCKING=99\n' +
+        '*QUEUES\nQ QSPACE=SPACE ORDER="fifo" OUTOFORDER="none" POLICY=persist EXPIRY="none" HIGH="80%" LOW="0" CMD=""\n' +
+        '*SERVICES\nS AUTOTRAN=Y TRANTIME=5\n',
+    );
+    expect(domainOf(text).faults).toEqual([]);
+    expect(domainOf(text).notYet).toEqual([]);
+  });
+});
+
+describe('ubbconfig.example', () => {
+  const domain = readDomain(`${root}ubbconfig.example`);
+  test('is valid, complete and asks for nothing that is not there', () => {
+    expect([domain.faults, domain.warnings, domain.notYet, domain.macros]).toEqual([[], [], [], []]);
+  });
+
+  test('is the application of DESIGN 2', () => {
+    const result = planHost(domain, { hostname: 'any' });
+    if (!result.ok) throw new Error(result.fault.message);
+    const { plan } = result;
+    expect(`${plan.appdir}/`).toBe(root);
+    expect(plan.listen.map(({ host, port }) => `${host}:${port}`)).toEqual(['127.0.0.1:7110']);
+    expect(plan.spaces.map(({ name, device, errorQueue }) => [name, device, errorQueue])).toEqual([
+      ['QSPACE', `${root}data`, 'ERRQ'],
+    ]);
+    expect(plan.spaces[0]?.queues.map(({ name, retries, delayS }) => [name, retries, delayS])).toEqual([
+      ['STRING', 2, 1],
+      ['RPLYQ', 2, 1],
+      ['ERRQ', 0, 0],
+    ]);
+    expect(plan.tmqueues.map(({ aliases, timeoutS }) => [aliases, timeoutS])).toEqual([[['QSPACE'], 30]]);
+    expect(plan.forwarders.map(({ queues, idleS }) => [queues, idleS])).toEqual([[['STRING'], 10]]);
+    expect(plan.applicationServers.map(({ name }) => name)).toEqual(['stringserver']);
+  });
+
+  test('has no line wider than the sources may have', () => {
+    const wide = readFileSync(`${root}ubbconfig.example`, 'utf8')
+      .split('\n')
+      .filter((line) => line.length > 130);
+    expect(wide).toEqual([]);
+  });
+});
+
+test.each([
+  ['a missing file', '/nonexistent/ubb', /^\/nonexistent\/ubb: cannot be read: ENOENT/],
+  ['a folder', '/tmp', /^\/tmp: cannot be read: EISDIR/],
+])('%s is a fault', (_what, path, expected) => {
+  const { faults } = readDomain(path);
+  expect(faults.length).toBe(1);
+  expect(faults.map(formatFault)[0]).toMatch(expected);
+});
