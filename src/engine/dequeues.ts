@@ -1,0 +1,205 @@
+// Dequeues under way in one space: the choice of an entry, the fetch of its data before it is decided, parked requests and their waking.
+// Invariant: every request is answered exactly once; a message is never handed to a request that was cancelled or whose transaction
+// ended: what was fetched for it goes back. Fetching is not decided: the entry is only held, and others pass it [DESIGN 4, Bodies].
+import { QME, TPERRNO } from '../../proto/codes.ts';
+import { select } from '../queue/decide.ts';
+import { corridKey, idKeyOf, parseMsgid } from '../queue/message.ts';
+import type { Queue } from '../queue/space.ts';
+import { ENTRY } from '../queue/tables.ts';
+import { Waiter, Waiters } from '../queue/waiter.ts';
+import { decodeMessage, isIntact, type StoredMessage } from './record.ts';
+import type { DequeueRequest, Failure } from './request.ts';
+import type { SpaceEngine } from './space-engine.ts';
+
+export class Dequeues {
+  private readonly engine: SpaceEngine;
+  private readonly waiters = new Map<number, Waiters<DequeueRequest>>();
+  private readonly fetching = new Set<DequeueRequest>();
+  private waking = false;
+
+  constructor(engine: SpaceEngine) {
+    this.engine = engine;
+  }
+
+  begin(request: DequeueRequest): void {
+    const queue = this.engine.space.queue(request.qname);
+    if (queue === undefined) return request.refused(QME.QMEBADQUEUE, 0);
+    return this.attempt(request, queue);
+  }
+
+  cancel(request: DequeueRequest, failure: Failure): boolean {
+    if (request.waiter?.parked === true) {
+      const queue = this.unpark(request);
+      request.refused(failure, queue.lastBatch);
+      return true;
+    }
+    if (!request.fetching || request.cancelled !== null) return false;
+    request.cancelled = failure;
+    return true;
+  }
+
+  refuseAll(failure: Failure): void {
+    for (const waiters of this.waiters.values()) {
+      for (let waiter = waiters.any(); waiter !== null; waiter = waiters.any())
+        this.cancel(waiter.request, failure);
+    }
+    for (const request of this.fetching) request.cancelled ??= failure;
+  }
+
+  /** Offers what became deliverable to those who wait for it, the longest waiting first. */
+  wake(): void {
+    if (this.waking) return;
+    this.waking = true;
+    const { space } = this.engine;
+    const { offers } = space;
+    for (let i = 0; i < offers.length; i++) {
+      const entry = offers[i] as number;
+      if (space.entries.state.get(entry) === ENTRY.READY) this.offer(entry);
+    }
+    offers.length = 0;
+    this.waking = false;
+  }
+
+  private offer(entry: number): void {
+    const { space } = this.engine;
+    const queue = space.queueOf(entry);
+    const waiters = this.waiters.get(queue.number);
+    if (waiters === undefined || waiters.size === 0) return;
+    const selector = space.selectorOf(entry);
+    let waiter = waiters.firstFor(selector);
+    while (waiter !== null && space.entries.state.get(entry) === ENTRY.READY) {
+      const { arrival, request } = waiter;
+      this.unpark(request);
+      this.attempt(request, queue);
+      waiter = waiters.firstFor(selector, arrival);
+    }
+  }
+
+  private attempt(request: DequeueRequest, queue: Queue): void {
+    const { space } = this.engine;
+    const selected = select(space, queue, request.selection);
+    if (selected <= 0) {
+      if (selected === QME.QMENOMSG && request.wait) return this.park(request, queue);
+      return request.refused(selected, queue.lastBatch);
+    }
+    const { messages, entries } = space;
+    const message = entries.message.get(selected);
+    const type = space.typeOf(messages.typeCode.get(message));
+    // The message stays, whether the caller is in a transaction or not [spec 2.3, TPEOTYPE].
+    if (type !== null && !request.accepts(type.type, type.subtype)) {
+      return request.refused(TPERRNO.TPEOTYPE, queue.lastBatch);
+    }
+    const ref = messages.ref.get(message);
+    const offset = messages.offset.get(message);
+    const record = this.engine.journal.cached(ref, offset, messages.length.get(message));
+    if (record === null) return this.fetch(request, selected);
+    if (!isIntact(record)) return this.damaged(request, selected);
+    return this.finish(request, selected, decodeMessage(record, space.id(selected)));
+  }
+
+  private finish(request: DequeueRequest, entry: number, message: StoredMessage): void {
+    const { engine } = this;
+    const queue = engine.space.queueOf(entry);
+    if (request.peek) return request.taken(message, queue.lastBatch);
+    const { work } = request;
+    engine.run({ kind: 'take', entry, branch: work === null ? 0 : work.branch.number });
+    return request.taken(message, queue.lastBatch);
+  }
+
+  /** The data is on disk only: the entry is held while it is read, and decided when it is there. */
+  private fetch(request: DequeueRequest, entry: number): void {
+    const { engine } = this;
+    const { messages, entries } = engine.space;
+    const message = entries.message.get(entry);
+    const { id, place } = {
+      id: engine.space.id(entry),
+      place: {
+        ref: messages.ref.get(message),
+        offset: messages.offset.get(message),
+        length: messages.length.get(message),
+      },
+    };
+    engine.run({ kind: 'hold', entry });
+    request.fetching = true;
+    request.work?.waiting.add(request);
+    this.fetching.add(request);
+    engine.journal.read(place.ref, place.offset, place.length).then(
+      (record) => {
+        this.endFetch(request);
+        if (!isIntact(record)) return this.damaged(request, entry);
+        engine.run({ kind: 'unhold', entry });
+        if (request.cancelled === null) this.finish(request, entry, decodeMessage(record, id));
+        else request.refused(request.cancelled, engine.space.queueOf(entry).lastBatch);
+        return engine.wakeWaiters();
+      },
+      (error: Error) => {
+        this.endFetch(request);
+        engine.warn(
+          `reading a message failed: ${error.message}; it is not offered again until the next start`,
+          {
+            queue: request.qname,
+          },
+        );
+        request.refused(request.cancelled ?? QME.QMEOS, 0);
+      },
+    );
+  }
+
+  private endFetch(request: DequeueRequest): void {
+    request.fetching = false;
+    request.work?.waiting.delete(request);
+    this.fetching.delete(request);
+  }
+
+  /** The record is not what was written: the message stays, held, and is not offered again before the next start. */
+  private damaged(request: DequeueRequest, entry: number): void {
+    const { engine } = this;
+    const { entries, messages } = engine.space;
+    const message = entries.message.get(entry);
+    if (entries.state.get(entry) === ENTRY.READY) engine.run({ kind: 'hold', entry });
+    engine.warn('a message is damaged in the log; it is not offered again until the next start', {
+      queue: request.qname,
+      ...engine.journal.place(messages.ref.get(message), messages.offset.get(message)),
+    });
+    request.refused(request.cancelled ?? QME.QMESYSTEM, 0);
+  }
+
+  private park(request: DequeueRequest, queue: Queue): void {
+    const { engine } = this;
+    const waiter = new Waiter<DequeueRequest>(this.selectorOf(request), request);
+    request.waiter = waiter;
+    request.work?.waiting.add(request);
+    let waiters = this.waiters.get(queue.number);
+    if (waiters === undefined) {
+      waiters = new Waiters<DequeueRequest>();
+      this.waiters.set(queue.number, waiters);
+    }
+    waiters.add(waiter);
+    queue.waiting = waiters.size;
+    if (request.deadlineMs === Infinity) return;
+    request.deadline = engine.timers.set(request.deadlineMs, () => {
+      request.deadline = null;
+      this.cancel(request, request.timeoutFailure);
+    });
+  }
+
+  /** Takes a parked request out of its queue's waiters; returns that queue. */
+  private unpark(request: DequeueRequest): Queue {
+    const { engine } = this;
+    const queue = engine.space.queue(request.qname) as Queue;
+    const waiters = this.waiters.get(queue.number) as Waiters<DequeueRequest>;
+    if (request.waiter !== null) waiters.remove(request.waiter);
+    queue.waiting = waiters.size;
+    request.waiter = null;
+    request.work?.waiting.delete(request);
+    if (request.deadline !== null) engine.timers.cancel(request.deadline);
+    request.deadline = null;
+    return queue;
+  }
+
+  private selectorOf(request: DequeueRequest): { msgidKey: string; corridKey: string } {
+    const { msgid, corrid } = request.selection;
+    const id = msgid === null ? null : parseMsgid(this.engine.space.spaceId, msgid);
+    return { msgidKey: id === null ? '' : idKeyOf(id), corridKey: corrid === null ? '' : corridKey(corrid) };
+  }
+}

@@ -1,0 +1,177 @@
+// The journal of one space: the open batch, group commit, room, and what waits for a batch. While one batch is being written and synced the
+// next collects; when it returns, all that is pending goes at once; an idle journal commits at the end of the loop's turn. No timers.
+// Invariant: what is held for batch n leaves after batch n is durable, in order, or is told that the log died.
+import { assert } from '../base/assert.ts';
+import type { LogError, LogWriter } from '../wal/log-store.ts';
+import { RecordBuffer } from './record-buffer.ts';
+import type { BatchNumber, Held } from './request.ts';
+import type { SpaceClock } from './space-clock.ts';
+
+/** Runs something once at the end of the loop's turn. */
+export type Soon = (run: () => void) => void;
+
+export class Journal {
+  /** Records of the open batch. Whoever adds some calls `changed`. */
+  records = new RecordBuffer();
+  /** Names the open batch in the log. */
+  ref: number;
+  /** The open batch's number; everything before `batch` was appended. */
+  batch: BatchNumber = 1;
+  durable: BatchNumber = 0;
+  recordsAppended = 0;
+  /** Set when the log died; everything is refused from then on. */
+  failure: LogError | null = null;
+  onFailure: (error: LogError) => void = () => {};
+  private readonly writer: LogWriter;
+  private readonly time: SpaceClock;
+  private readonly soon: Soon;
+  private spare = new RecordBuffer();
+  private held: Held[] = [];
+  private heldInFlight: Held[] = [];
+  private inFlight = false;
+  private scheduled = false;
+  /** Reservations that end when the open batch is appended. */
+  private reservedForBatch = 0;
+  private whenCommitted: (() => void)[] = [];
+
+  constructor(writer: LogWriter, time: SpaceClock, soon: Soon) {
+    this.writer = writer;
+    this.time = time;
+    this.soon = soon;
+    this.ref = writer.nextRef;
+    void writer.dead.then((error) => this.fail(error));
+  }
+
+  /** A batch is being written. */
+  get isBusy(): boolean {
+    return this.inFlight;
+  }
+
+  reserve(bytes: number): boolean {
+    return this.failure === null && this.writer.reserve(bytes);
+  }
+  release(bytes: number): void {
+    this.writer.release(bytes);
+  }
+  roomComing(): Promise<void> | null {
+    return this.writer.roomComing();
+  }
+
+  /** A record was added that `reserved` bytes had been set aside for. */
+  changed(reserved: number): void {
+    this.reservedForBatch += reserved;
+    if (!this.scheduled && !this.inFlight) {
+      this.scheduled = true;
+      this.soon(() => {
+        this.scheduled = false;
+        this.commit();
+      });
+    }
+  }
+
+  /** While a batch is in flight: resolves when the open one has taken its place, or the log died. null: nothing is in flight. */
+  committed(): Promise<void> | null {
+    if (!this.inFlight || this.failure !== null) return null;
+    return new Promise((resolve) => this.whenCommitted.push(resolve));
+  }
+
+  /** Resolves when all that was decided so far is durable, or the log died. */
+  async settled(): Promise<void> {
+    this.commit();
+    while (this.failure === null && (this.inFlight || this.records.count > 0)) {
+      await new Promise<void>((resolve) => this.whenCommitted.push(resolve));
+    }
+  }
+
+  /** Lets `held` go once `batch` is durable: at once when it already is. */
+  hold(batch: BatchNumber, held: Held): void {
+    if (this.failure !== null) held.failed();
+    else if (batch <= this.durable) held.released();
+    else if (batch === this.batch && this.records.count > 0) this.held.push(held);
+    // The open batch is empty: whatever was decided needed no record, and only what is in flight is left to wait for.
+    else if (this.inFlight) this.heldInFlight.push(held);
+    else held.released();
+  }
+
+  /** Bytes of a record that are in memory (a view: copy what is kept), or null: `read` fetches them. */
+  cached(ref: number, offset: number, length: number): Uint8Array | null {
+    if (ref === this.ref) return this.records.slice(offset, length);
+    return this.writer.cached(ref, offset, length);
+  }
+  read(ref: number, offset: number, length: number): Promise<Uint8Array> {
+    return this.writer.read(ref, offset, length);
+  }
+
+  /** Where a record lies on disk, for messages about damage. */
+  place(ref: number, offset: number): { file: string; offset: number } {
+    return this.writer.place(ref, offset);
+  }
+
+  /** Appends the clock pair as a batch of its own if nothing else is under way [DESIGN 4, Time]. */
+  logClock(): void {
+    if (this.failure !== null || this.inFlight || this.records.count > 0) return;
+    this.append('noop');
+  }
+
+  /** Commits what is open, logs the clock pair, closes the log. */
+  async close(): Promise<void> {
+    await this.settled();
+    this.logClock();
+    await this.settled();
+    await this.writer.close();
+  }
+
+  private commit(): void {
+    if (this.failure !== null || this.inFlight || this.records.count === 0) return;
+    this.append('data');
+  }
+
+  private append(kind: 'data' | 'noop'): void {
+    const { records, held, batch } = this;
+    this.records = this.spare;
+    this.spare = records;
+    this.held = this.heldInFlight;
+    this.heldInFlight = held;
+    this.batch++;
+    this.inFlight = true;
+    this.writer.release(this.reservedForBatch);
+    this.reservedForBatch = 0;
+    this.recordsAppended += records.count;
+    const { durable } = this.writer.append(records.group(), this.time.stamp(), kind);
+    this.ref = this.writer.nextRef;
+    durable.then(
+      () => this.onDurable(batch),
+      (error: LogError) => this.fail(error),
+    );
+  }
+
+  private onDurable(batch: BatchNumber): void {
+    if (this.failure !== null) return;
+    assert(batch === this.durable + 1, `batch ${batch} became durable after ${this.durable}`);
+    this.durable = batch;
+    this.inFlight = false;
+    this.spare.clear();
+    const { heldInFlight } = this;
+    this.heldInFlight = [];
+    for (const held of heldInFlight) held.released();
+    this.commit();
+    this.wake();
+  }
+
+  private fail(error: LogError): void {
+    if (this.failure !== null) return;
+    this.failure = error;
+    const waiting = [...this.heldInFlight, ...this.held];
+    this.heldInFlight = [];
+    this.held = [];
+    for (const held of waiting) held.failed();
+    this.onFailure(error);
+    this.wake();
+  }
+
+  private wake(): void {
+    const waiting = this.whenCommitted;
+    this.whenCommitted = [];
+    for (const resolve of waiting) resolve();
+  }
+}

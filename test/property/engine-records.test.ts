@@ -1,0 +1,171 @@
+// Events ↔ record bytes, and the buffer that records are built in: whatever is put in comes out again, at the place that was noted.
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { TPQ } from '../../proto/codes.ts';
+import { RecordBuffer } from '../../src/engine/record-buffer.ts';
+import {
+  decodeEvent,
+  decodeMessage,
+  encodeEnqueued,
+  encodeEvent,
+  enqueuedBytes,
+  EVENT_BYTES,
+  isIntact,
+} from '../../src/engine/record.ts';
+import type { Enqueued, LoggedEvent } from '../../src/queue/event.ts';
+import { queueAttributes } from '../support/queue-values.ts';
+
+const part = fc.integer({ min: 0, max: 2 ** 48 - 1 });
+const id = fc.record({ epoch: part, counter: part });
+const name = fc.string({ maxLength: 31, unit: 'grapheme' }).filter((text) => Buffer.byteLength(text) <= 127);
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+const space = fc.double({ min: 0, max: 2 ** 53, noNaN: true });
+
+const properties = fc
+  .record({
+    priority: fc.integer({ min: 1, max: 100 }),
+    corrid: fc.option(bytes(32)),
+    replyqueue: name,
+    failurequeue: name,
+    cltid: bytes(16),
+    appkey: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+    urcode: fc.maxSafeInteger(),
+    type: fc.constantFrom('', 'STRING', 'CARRAY', 'JSON', 'FML32', 'ÄÖ'),
+    subtype: fc.constantFrom('', 'sub', 'äöüß'),
+  })
+  .map((given) => ({
+    ...given,
+    flags:
+      (given.corrid === null ? 0 : TPQ.TPQCORRID) |
+      (given.replyqueue === '' ? 0 : TPQ.TPQREPLYQ) |
+      (given.failurequeue === '' ? 0 : TPQ.TPQFAILUREQ),
+  }));
+const body = fc.oneof(
+  { weight: 8, arbitrary: fc.uint8Array({ maxLength: 300 }) },
+  {
+    weight: 1,
+    arbitrary: fc.integer({ min: 30_000, max: 300_000 }).map((length) => new Uint8Array(length).fill(length)),
+  },
+);
+const message = fc.record({
+  kind: fc.constant('enqueued' as const),
+  id,
+  queue: part.map((n) => n % 1000),
+  retries: fc.nat(),
+  dueMs: space,
+  properties,
+  body,
+});
+const change = fc.oneof(
+  fc.record({ kind: fc.constant('removed' as const), id, reason: fc.constantFrom(1 as const, 2 as const) }),
+  fc.record({ kind: fc.constant('retried' as const), id, retries: fc.nat(), dueMs: space }),
+  fc.record({ kind: fc.constant('moved' as const), id, newId: id, queue: fc.nat(), from: fc.nat() }),
+  fc.record({
+    kind: fc.constant('queueDefined' as const),
+    queue: fc.nat(),
+    attributes: name.map((text) => queueAttributes(text)),
+  }),
+  fc.record({ kind: fc.constant('spaceDefined' as const), name, errorQueue: name }),
+);
+type Step = { kind: 'enqueued'; body: Uint8Array } | LoggedEvent;
+
+function write(buffer: RecordBuffer, step: Step): { event: LoggedEvent; data: Uint8Array | null } {
+  if (step.kind !== 'enqueued' || !('body' in step)) {
+    encodeEvent(buffer, step as Exclude<LoggedEvent, Enqueued>);
+    return { event: step, data: null };
+  }
+  const { body: given, ...rest } = step;
+  const event: Enqueued = { ...(rest as Omit<Enqueued, 'place'>), place: { ref: 0, offset: 0, length: 0 } };
+  const data = event.properties.type === '' ? null : given;
+  encodeEnqueued(buffer, event, data);
+  expect(event.place.length).toBe(enqueuedBytes(event.properties, data));
+  return { event, data };
+}
+
+function check(
+  buffer: RecordBuffer,
+  index: number,
+  expected: { event: LoggedEvent; data: Uint8Array | null },
+): void {
+  const offset = buffer.startOf(index);
+  const length = buffer.endOf(index) - offset;
+  const record = Buffer.from(buffer.slice(offset, length));
+  const { event } = expected;
+  const read = decodeEvent(record.subarray(0, event.kind === 'enqueued' ? EVENT_BYTES : length), {
+    ref: 9,
+    offset,
+    length,
+  });
+  if (event.kind !== 'enqueued') {
+    expect(read).toEqual(event);
+    return;
+  }
+  expect(plain(read)).toEqual(plain({ ...event, place: { ref: 9, offset, length } }));
+  expect(isIntact(record)).toBe(true);
+  const whole = decodeMessage(record, event.id);
+  expect(plain(whole.properties)).toEqual(plain(event.properties));
+  expect(whole.data === null ? null : Buffer.from(whole.data).equals(Buffer.from(expected.data ?? []))).toBe(
+    expected.data === null ? null : true,
+  );
+}
+
+/** Bytes as text: what kind of array holds them does not matter. */
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value, (_key, one: unknown) =>
+      isBytes(one) ? Buffer.from(one.data ?? one).toString('hex') : one,
+    ),
+  );
+}
+function isBytes(value: unknown): value is Uint8Array & { data?: number[] } {
+  return (
+    value instanceof Uint8Array ||
+    (typeof value === 'object' &&
+      value !== null &&
+      'data' in value &&
+      'type' in value &&
+      value.type === 'Buffer')
+  );
+}
+
+describe('records', () => {
+  it('come out as they went in, also after a transaction was adopted, and lie in the group as the log is told', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(message, change), { maxLength: 30 }), fc.nat(), (steps, cut) => {
+        const batch = new RecordBuffer();
+        const work = new RecordBuffer(4096);
+        const own = steps.slice(0, cut % (steps.length + 1)).map((step) => write(batch, step as Step));
+        const adopted = steps.slice(own.length).map((step) => write(work, step as Step));
+        batch.adopt(work);
+        const expected = [...own, ...adopted];
+        expect(batch.count).toBe(expected.length);
+        expected.forEach((one, i) => check(batch, i, one));
+        const group = batch.group();
+        const flat = Buffer.concat(group.bytes);
+        expect(flat.length).toBe(batch.length);
+        for (let i = 0; i < expected.length; i++) {
+          const start = group.starts[i] as number;
+          expect(start).toBe(batch.startOf(i));
+          expect(
+            flat.subarray(start, batch.endOf(i)).equals(batch.slice(start, batch.endOf(i) - start)),
+          ).toBe(true);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('notices a flipped bit anywhere in a message', () => {
+    fc.assert(
+      fc.property(message, fc.nat(), (step, where) => {
+        const buffer = new RecordBuffer();
+        write(buffer, step);
+        const record = Buffer.from(buffer.slice(0, buffer.length));
+        const at = 4 + (where % (record.length - 4));
+        record[at] = (record[at] as number) ^ (1 << (where % 8));
+        expect(isIntact(record)).toBe(false);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
