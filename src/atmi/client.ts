@@ -1,0 +1,34 @@
+// A client of the daemon: one connection, as everything behind net sees it. It owns what ends with the connection: transactions, parked
+// requests, advertised services, bound queue names.
+import type { ReplyPort } from './reply-port.ts';
+import type { Transaction } from './transactions.ts';
+
+/** Something under way for a client that CANCEL or the end of the connection stops. */
+export interface Pending {
+  /** Ends it with TPGOTSIG if it is still waiting; false: it has been or will be answered otherwise. */
+  cancel(): boolean;
+}
+
+export interface ClientIdentity {
+  /** 16 bytes, unique in the daemon's life [CLIENTID]. */
+  readonly cltid: Uint8Array;
+  readonly usrname: string;
+  readonly cltname: string;
+  /** -1: none [spec 3.1]. */
+  readonly appkey: number;
+}
+
+export class Client {
+  readonly identity: ClientIdentity;
+  readonly port: ReplyPort;
+  readonly transactions = new Map<number, Transaction>();
+  /** By request id. */
+  readonly pending = new Map<number, Pending>();
+  readonly bindings: { readonly qspace: string; readonly qname: string }[] = [];
+  gone = false;
+
+  constructor(identity: ClientIdentity, port: ReplyPort) {
+    this.identity = identity;
+    this.port = port;
+  }
+}

@@ -1,0 +1,231 @@
+// tpbegin, tpcommit, tpabort, tpcall, tpadvertise, tpunadvertise, tpreturn and the cancelling of what waits, as requests of a client.
+import type { Clock } from '../base/clock.ts';
+import { LIMIT, OP, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+import type {
+  Abort,
+  Advertise,
+  Begin,
+  Call,
+  Cancel,
+  Commit,
+  Return,
+  TypedData,
+  Unadvertise,
+} from '../../proto/message.ts';
+import type { Failure, Held } from '../engine/request.ts';
+import type { Client, Pending } from './client.ts';
+import { errorReply, HeldReply, LOG_FAILED } from './reply-port.ts';
+import { ServiceCall, type Services } from './services.ts';
+import { TIMEOUT_MAX_S, type Transaction, type Transactions } from './transactions.ts';
+
+export interface AtmiPorts {
+  readonly clock: Clock;
+  readonly transactions: Transactions;
+  readonly services: Services;
+  /** BLOCKTIME in milliseconds. */
+  readonly blockTimeMs: number;
+}
+
+const CALL_FLAGS =
+  TPFLAG.TPNOTRAN | TPFLAG.TPNOBLOCK | TPFLAG.TPNOTIME | TPFLAG.TPSIGRSTRT | TPFLAG.TPNOCHANGE;
+
+export class AtmiRequests {
+  private readonly ports: AtmiPorts;
+
+  constructor(ports: AtmiPorts) {
+    this.ports = ports;
+  }
+
+  begin(client: Client, request: Begin): void {
+    if (request.timeoutS > TIMEOUT_MAX_S) {
+      return refuse(client, request.id, [
+        TPERRNO.TPEINVAL,
+        `timeout ${request.timeoutS} is not in 0..${TIMEOUT_MAX_S} seconds`,
+      ]);
+    }
+    const transaction = this.ports.transactions.begin(client, request.timeoutS);
+    if (transaction === null)
+      return refuse(client, request.id, [TPERRNO.TPENOENT, 'MAXGTT transactions are open']);
+    return client.port.send({ op: OP.BEGIN, id: request.id, tx: transaction.number });
+  }
+
+  commit(client: Client, request: Commit): void {
+    const transaction = this.find(client, request);
+    if (transaction === null) return;
+    const ending = this.ports.transactions.commit(transaction);
+    if (ending === null) {
+      return refuse(client, request.id, [
+        TPERRNO.TPEABORT,
+        'the transaction timed out, failed or had calls outstanding: rolled back',
+      ]);
+    }
+    const reply = new HeldCommit(client, request.id);
+    if (ending.engine === null) reply.released();
+    else ending.engine.hold(ending.batch, reply);
+  }
+
+  abort(client: Client, request: Abort): void {
+    const transaction = this.find(client, request);
+    if (transaction === null) return;
+    const ending = this.ports.transactions.rollback(transaction);
+    const reply = new HeldReply(client.port, { op: OP.ABORT, id: request.id });
+    if (ending.engine === null) reply.released();
+    else ending.engine.hold(ending.batch, reply);
+  }
+
+  cancel(client: Client, request: Cancel): void {
+    const found = client.pending.get(request.target)?.cancel() ?? false;
+    client.port.send({ op: OP.CANCEL, id: request.id, found });
+  }
+
+  call(client: Client, request: Call): void {
+    const unknown = request.flags & ~CALL_FLAGS;
+    if (unknown !== 0) {
+      return refuse(client, request.id, [
+        TPERRNO.TPEINVAL,
+        `flags: tpcall does not take bit 0x${(unknown >>> 0).toString(16)}`,
+      ]);
+    }
+    if (request.service === '')
+      return refuse(client, request.id, [TPERRNO.TPEINVAL, 'the service name is empty']);
+    if (request.tx !== 0 && (request.flags & TPFLAG.TPNOTRAN) === 0) {
+      const message = 'services do not join transactions in this release: call with TPNOTRAN';
+      return refuse(client, request.id, [TPERRNO.TPETRAN, message]);
+    }
+    const call = new ClientCall(client, request, this.ports);
+    client.pending.set(request.id, call);
+    return this.ports.services.call(call);
+  }
+
+  advertise(client: Client, request: Advertise): void {
+    const { services } = this.ports;
+    const fault = advertiseFault(request.service);
+    if (fault !== null) return refuse(client, request.id, [TPERRNO.TPEINVAL, fault]);
+    if (services.advertisedBy(client) >= LIMIT.ADVERTISED) {
+      return refuse(client, request.id, [
+        TPERRNO.TPELIMIT,
+        `a connection advertises at most ${LIMIT.ADVERTISED} services`,
+      ]);
+    }
+    services.advertise(client, request.service, request.concurrency);
+    return client.port.send({ op: OP.ADVERTISE, id: request.id });
+  }
+
+  unadvertise(client: Client, request: Unadvertise): void {
+    if (request.service === '')
+      return refuse(client, request.id, [TPERRNO.TPEINVAL, 'the service name is empty']);
+    if (!this.ports.services.unadvertise(client, request.service)) {
+      return refuse(client, request.id, [
+        TPERRNO.TPENOENT,
+        `${request.service} is not advertised by this client`,
+      ]);
+    }
+    return client.port.send({ op: OP.UNADVERTISE, id: request.id });
+  }
+
+  returned(client: Client, request: Return): void {
+    this.ports.services.returned(client, request);
+  }
+
+  /** Everything of a client whose connection ended, or that said goodbye, ends with it. */
+  clientGone(client: Client): void {
+    client.gone = true;
+    // The waits first: what a transaction gives back must not be handed to the client that is gone.
+    for (const pending of client.pending.values()) pending.cancel();
+    client.pending.clear();
+    this.ports.transactions.clientGone(client);
+    this.ports.services.clientGone(client);
+  }
+
+  private find(client: Client, request: Commit | Abort): Transaction | null {
+    const transaction = client.transactions.get(request.tx);
+    if (transaction !== undefined) return transaction;
+    refuse(client, request.id, [
+      TPERRNO.TPEPROTO,
+      `transaction ${request.tx} is not open on this connection`,
+    ]);
+    return null;
+  }
+}
+
+/** tpcommit's answer: when the log dies under it the outcome is not known [spec 3.3, TPETIME "outcome unknown" has no better code]. */
+class HeldCommit implements Held {
+  private readonly client: Client;
+  private readonly id: number;
+  constructor(client: Client, id: number) {
+    this.client = client;
+    this.id = id;
+  }
+  released(): void {
+    this.client.port.send({ op: OP.COMMIT, id: this.id });
+  }
+  failed(): void {
+    this.client.port.send(errorReply(this.id, TPERRNO.TPESYSTEM, LOG_FAILED));
+  }
+}
+
+class ClientCall extends ServiceCall implements Pending {
+  readonly service: string;
+  readonly body: TypedData;
+  readonly flags = 0;
+  readonly identity: Client['identity'];
+  readonly deadlineMs: number;
+  private readonly client: Client;
+  private readonly id: number;
+  private readonly services: Services;
+
+  constructor(client: Client, request: Call, ports: AtmiPorts) {
+    super();
+    this.client = client;
+    this.id = request.id;
+    this.services = ports.services;
+    this.service = request.service;
+    this.body = request.body;
+    this.identity = client.identity;
+    const limits = [
+      request.timeoutMs === 0 ? Infinity : request.timeoutMs,
+      (request.flags & (TPFLAG.TPNOTIME | TPFLAG.TPNOBLOCK)) === 0 ? ports.blockTimeMs : Infinity,
+    ];
+    this.deadlineMs = ports.clock.monoMs() + Math.min(...limits);
+  }
+
+  answered(rval: number, rcode: number, body: TypedData): void {
+    this.client.pending.delete(this.id);
+    this.client.port.send({ op: OP.CALL, id: this.id, rval, rcode, body });
+  }
+  failed(failure: Failure): void {
+    this.client.pending.delete(this.id);
+    refuse(this.client, this.id, [failure, explainCall(failure, this.service)]);
+  }
+  cancel(): boolean {
+    return this.services.abandon(this, TPERRNO.TPGOTSIG);
+  }
+}
+
+function explainCall(failure: Failure, service: string): string {
+  switch (failure) {
+    case TPERRNO.TPENOENT:
+      return `no server offers the service ${service}`;
+    case TPERRNO.TPESVCERR:
+      return `the server of ${service} went away in mid-call`;
+    case TPERRNO.TPETIME:
+      return `the service ${service} did not answer in time`;
+    case TPERRNO.TPGOTSIG:
+      return 'cancelled by the caller';
+    default:
+      return `the call of ${service} failed`;
+  }
+}
+
+/** [tpadvertise, spec 3.5] */
+function advertiseFault(service: string): string | null {
+  if (service === '') return 'the service name is empty';
+  if (service.startsWith('.')) return `${service}: names that start with "." are reserved`;
+  if (Buffer.byteLength(service) > LIMIT.TMQNAMELEN)
+    return `a service name has at most ${LIMIT.TMQNAMELEN} bytes`;
+  return null;
+}
+
+function refuse(client: Client, id: number, refusal: [Failure, string]): void {
+  client.port.send(errorReply(id, ...refusal));
+}

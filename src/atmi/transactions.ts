@@ -1,0 +1,180 @@
+// Transactions of the domain [spec 2.3, 3.3]. A transaction belongs to the client that began it and ends with its connection; it has work
+// in at most one queue space in this release. A transaction that timed out, or that a failure made rollback-only, is rolled back at once
+// and remembered until its initiator ends it: requests in it get TPETIME, its commit TPEABORT. Nothing revives an ended transaction.
+import type { Clock } from '../base/clock.ts';
+import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
+import { QME, TPERRNO } from '../../proto/codes.ts';
+import type { BatchNumber, Failure, Work } from '../engine/request.ts';
+import type { SpaceEngine } from '../engine/space-engine.ts';
+import type { Client } from './client.ts';
+
+/** What a transaction without a limit of its own gets, in seconds: "the largest value the system supports" [tpbegin]. */
+export const TIMEOUT_MAX_S = 2_147_483_647;
+
+export class Transaction {
+  readonly number: number;
+  /** null: the daemon's own, e.g. a forwarder's. */
+  readonly owner: Client | null;
+  state: 'active' | 'rollback-only' | 'ended' = 'active';
+  engine: SpaceEngine | null = null;
+  work: Work | null = null;
+  deadline: Deadline | null = null;
+
+  constructor(number: number, owner: Client | null) {
+    this.number = number;
+    this.owner = owner;
+  }
+}
+
+/** What a commit or rollback came to: the engine and the batch to wait for, when there is one. */
+export interface Ending {
+  readonly engine: SpaceEngine | null;
+  readonly batch: BatchNumber;
+}
+
+const NOTHING: Ending = { engine: null, batch: 0 };
+
+/**
+ * Failures that make the caller's transaction rollback-only, in one table [spec 2.3, "Effect of failure"]; all others leave it usable.
+ */
+const FATAL: ReadonlySet<Failure> = new Set([
+  TPERRNO.TPETIME,
+  TPERRNO.TPEOTYPE,
+  TPERRNO.TPESYSTEM,
+  TPERRNO.TPEOS,
+  TPERRNO.TPESVCERR,
+  TPERRNO.TPESVCFAIL,
+  QME.QMEABORTED,
+  QME.QMESYSTEM,
+  QME.QMEOS,
+]);
+
+export interface TransactionLimits {
+  /** MAXGTT: simultaneous transactions. */
+  readonly maxGtt: number;
+  /** MAXTRANTIME in seconds, 0: no ceiling. */
+  readonly maxTranTimeS: number;
+}
+
+export class Transactions {
+  private readonly clock: Clock;
+  private readonly limits: TransactionLimits;
+  private readonly timers: TimerQueue;
+  private readonly open = new Set<Transaction>();
+  private last = 0;
+
+  constructor(clock: Clock, limits: TransactionLimits) {
+    this.clock = clock;
+    this.limits = limits;
+    this.timers = new TimerQueue(clock);
+  }
+
+  get count(): number {
+    return this.open.size;
+  }
+
+  /** tpbegin for a client; null: MAXGTT is reached (TPENOENT, spec 8.4). `timeoutS` 0: the largest the system supports. */
+  begin(client: Client, timeoutS: number): Transaction | null {
+    if (this.open.size >= this.limits.maxGtt) return null;
+    const transaction = this.create(client);
+    client.transactions.set(transaction.number, transaction);
+    this.arm(transaction, timeoutS);
+    return transaction;
+  }
+
+  /** A transaction of the daemon's own; it has a time limit and counts against MAXGTT from `arm` on. */
+  beginOwn(): Transaction {
+    return this.create(null);
+  }
+
+  /** Starts the time limit of a transaction. */
+  arm(transaction: Transaction, timeoutS: number): void {
+    this.open.add(transaction);
+    const ceiling = this.limits.maxTranTimeS === 0 ? TIMEOUT_MAX_S : this.limits.maxTranTimeS;
+    const seconds = Math.min(timeoutS === 0 ? TIMEOUT_MAX_S : timeoutS, ceiling);
+    transaction.deadline = this.timers.set(this.clock.monoMs() + seconds * 1000, () => {
+      transaction.deadline = null;
+      this.doom(transaction, TPERRNO.TPETIME);
+    });
+  }
+
+  /** The work of this transaction in this space, begun on first use; null: the transaction already works in another space. */
+  enlist(transaction: Transaction, engine: SpaceEngine): Work | null {
+    if (transaction.work === null) {
+      transaction.engine = engine;
+      transaction.work = engine.openWork();
+    }
+    return transaction.engine === engine ? transaction.work : null;
+  }
+
+  /** Takes note that a request of this transaction failed; some failures end it. */
+  failed(transaction: Transaction, failure: Failure): void {
+    if (FATAL.has(failure)) this.doom(transaction, failure);
+  }
+
+  /** tpcommit. null: it could not be committed and has been rolled back (TPEABORT). */
+  commit(transaction: Transaction): Ending | null {
+    const { engine, work } = transaction;
+    if (transaction.state === 'rollback-only') {
+      this.end(transaction);
+      return null;
+    }
+    if (work !== null && work.waiting.size > 0) {
+      this.doom(transaction, QME.QMEABORTED);
+      this.end(transaction);
+      return null;
+    }
+    this.end(transaction);
+    return engine === null || work === null ? NOTHING : { engine, batch: engine.commit(work) };
+  }
+
+  /** tpabort, or the end of the connection. */
+  rollback(transaction: Transaction): Ending {
+    if (transaction.state !== 'active') {
+      this.end(transaction);
+      return NOTHING;
+    }
+    const { engine, work } = transaction;
+    this.end(transaction);
+    if (engine === null || work === null) return NOTHING;
+    return { engine, batch: engine.rollback(work, QME.QMEABORTED) };
+  }
+
+  /** Rolls back everything that this client left open. */
+  clientGone(client: Client): void {
+    for (const transaction of client.transactions.values()) this.rollback(transaction);
+  }
+
+  close(): void {
+    this.timers.close();
+  }
+
+  private create(owner: Client | null): Transaction {
+    this.last++;
+    return new Transaction(this.last, owner);
+  }
+
+  private doom(transaction: Transaction, failure: Failure): void {
+    if (transaction.state !== 'active') return;
+    transaction.state = 'rollback-only';
+    this.disarm(transaction);
+    const { engine, work } = transaction;
+    transaction.work = null;
+    transaction.engine = null;
+    if (engine !== null && work !== null) engine.rollback(work, failure);
+  }
+
+  private end(transaction: Transaction): void {
+    transaction.state = 'ended';
+    this.disarm(transaction);
+    transaction.work = null;
+    transaction.engine = null;
+    this.open.delete(transaction);
+    transaction.owner?.transactions.delete(transaction.number);
+  }
+
+  private disarm(transaction: Transaction): void {
+    if (transaction.deadline !== null) this.timers.cancel(transaction.deadline);
+    transaction.deadline = null;
+  }
+}

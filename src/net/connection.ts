@@ -1,0 +1,224 @@
+// One client connection: a socket ↔ frames ↔ typed requests and replies. It owns the hello, the limits that a connection has, heartbeats and
+// back-pressure, and writes at most once a turn. A malformed frame costs its own connection, nobody else. It knows no queue and no role:
+// requests go to the dispatcher in the order of arrival; replies come back in any order.
+import type { Socket } from 'node:net';
+import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO } from '../../proto/codes.ts';
+import { frameBytesMax, FrameReader } from '../../proto/frame.ts';
+import type { Hello, Malformed, Reply, Request } from '../../proto/message.ts';
+import { encodeReply, writeClosing, writeHeartbeat } from '../../proto/reply.ts';
+import { decodeRequest } from '../../proto/request.ts';
+import { FrameWriter } from '../../proto/writer.ts';
+import { Client, type ClientIdentity } from '../atmi/client.ts';
+import { errorReply, type ReplyPort } from '../atmi/reply-port.ts';
+
+/** What a connection may do; agreed in the hello. */
+export interface ConnectionLimits {
+  readonly messageBytesMax: number;
+  readonly inFlightMax: number;
+  /** Bytes that may wait for a reader that does not read before its requests are not read either. */
+  readonly readerBytesMax: number;
+  readonly heartbeatMs: number;
+  readonly blockTimeMs: number;
+}
+
+/** Who takes requests: exactly one reply each, but for RETURN. */
+export interface Dispatcher {
+  readonly limits: ConnectionLimits;
+  readonly product: string;
+  identify(hello: Hello): ClientIdentity;
+  handle(client: Client, request: Request): void;
+  gone(client: Client): void;
+}
+
+/** How long a connection that is being closed may take to send its last bytes, in milliseconds. */
+const LINGER_MS = 2000;
+
+export class Connection implements ReplyPort {
+  readonly remote: string;
+  client: Client | null = null;
+  /** Monotonic instants of the last bytes in each direction. */
+  heardMs: number;
+  saidMs: number;
+  private readonly socket: Socket;
+  private readonly dispatcher: Dispatcher;
+  private readonly now: () => number;
+  private readonly onEnd: (connection: Connection) => void;
+  private readonly reader = new FrameReader(LIMIT.HELLO_FRAME_BYTES);
+  private readonly writer = new FrameWriter();
+  /** Ids of requests that have not been answered. */
+  private readonly inFlight = new Set<number>();
+  private flushing = false;
+  private closing = false;
+  private ended = false;
+
+  constructor(
+    socket: Socket,
+    ports: { dispatcher: Dispatcher; now: () => number; onEnd: (connection: Connection) => void },
+  ) {
+    this.socket = socket;
+    this.dispatcher = ports.dispatcher;
+    this.now = ports.now;
+    this.onEnd = ports.onEnd;
+    this.remote = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
+    this.heardMs = this.now();
+    this.saidMs = this.heardMs;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.receive(chunk));
+    socket.on('drain', () => socket.resume());
+    // A reset is an ordinary end; 'close' follows.
+    socket.on('error', () => {});
+    socket.on('end', () => this.close(''));
+    socket.on('close', () => this.end());
+  }
+
+  send(reply: Reply): void {
+    if (this.ended || this.closing) return;
+    if (reply.op !== OP.REQUEST && reply.op !== OP.CLOSING) this.inFlight.delete(reply.id);
+    encodeReply(this.writer, reply);
+    this.flushSoon();
+  }
+
+  /** Says why and closes once what is queued has been sent. Idempotent. */
+  close(reason: string): void {
+    if (this.closing || this.ended) return;
+    this.leave();
+    if (reason !== '') writeClosing(this.writer, reason);
+    this.flush();
+    this.closing = true;
+    this.socket.end();
+    setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
+  }
+
+  /** Called now and then: sends a heartbeat when nothing was said for long, ends a connection that nothing was heard from. */
+  checkHeartbeat(nowMs: number): void {
+    const { heartbeatMs } = this.dispatcher.limits;
+    if (heartbeatMs === 0) return;
+    if (nowMs - this.heardMs > 3 * heartbeatMs && !this.socket.isPaused()) {
+      this.close(`nothing was heard for ${3 * heartbeatMs} ms`);
+      return;
+    }
+    if (this.client === null || nowMs - this.saidMs < heartbeatMs || this.closing) return;
+    writeHeartbeat(this.writer);
+    this.flush();
+  }
+
+  private receive(chunk: Buffer): void {
+    this.heardMs = this.now();
+    if (this.closing) return;
+    this.reader.push(chunk);
+    for (let frame = this.reader.next(); frame !== null && !this.closing; frame = this.reader.next()) {
+      const request = decodeRequest(frame);
+      if (request.op === 0) this.refuse(request);
+      else this.accept(request);
+    }
+    if (this.reader.oversize > 0) {
+      this.close(
+        `a frame of ${this.reader.oversize} bytes is larger than the limit of ${this.reader.frameBytesMax} bytes`,
+      );
+    }
+  }
+
+  private accept(request: Request): void {
+    if (request.op === OP.RETURN) {
+      if (this.client !== null) this.dispatcher.handle(this.client, request);
+      return;
+    }
+    // The daemon's own heartbeats are answered with id 0, which no request has.
+    if (this.inFlight.has(request.id)) {
+      this.send(
+        errorReply(
+          request.id,
+          TPERRNO.TPEPROTO,
+          `request id ${request.id} is in use by a request that waits for its answer`,
+        ),
+      );
+      this.close('a request id was used twice');
+      return;
+    }
+    if (this.client === null) return this.hello(request);
+    if (this.inFlight.size >= this.dispatcher.limits.inFlightMax && request.op !== OP.CANCEL) {
+      const message = `${this.dispatcher.limits.inFlightMax} requests are in flight on this connection`;
+      return this.send(errorReply(request.id, TPERRNO.TPELIMIT, message));
+    }
+    this.inFlight.add(request.id);
+    switch (request.op) {
+      case OP.HELLO:
+        return this.send(errorReply(request.id, TPERRNO.TPEPROTO, 'HELLO was answered already'));
+      case OP.PING:
+        return this.send({ op: OP.PING, id: request.id });
+      case OP.GOODBYE:
+        this.leave();
+        this.send({ op: OP.GOODBYE, id: request.id });
+        return this.close('');
+      default:
+        return this.dispatcher.handle(this.client, request);
+    }
+  }
+
+  private hello(request: Request): void {
+    if (request.op !== OP.HELLO) {
+      this.send(errorReply(request.id, TPERRNO.TPEPROTO, 'the first request must be HELLO'));
+      return this.close('no HELLO');
+    }
+    const version = Math.min(request.versionMax, PROTOCOL_VERSION.MAX);
+    if (version < request.versionMin || version < PROTOCOL_VERSION.MIN) {
+      const { MIN, MAX } = PROTOCOL_VERSION;
+      const message = `this daemon speaks protocol versions ${MIN} to ${MAX}, the client ${request.versionMin} to ${request.versionMax}`;
+      this.send(errorReply(request.id, TPERRNO.TPERELEASE, message));
+      return this.close(message);
+    }
+    const { limits, product } = this.dispatcher;
+    const identity = this.dispatcher.identify(request);
+    this.client = new Client(identity, this);
+    this.reader.frameBytesMax = frameBytesMax(limits.messageBytesMax);
+    return this.send({
+      op: OP.HELLO,
+      id: request.id,
+      version,
+      cltid: identity.cltid,
+      heartbeatMs: limits.heartbeatMs,
+      frameBytesMax: this.reader.frameBytesMax,
+      inFlightMax: limits.inFlightMax,
+      blockTimeMs: limits.blockTimeMs,
+      product,
+    });
+  }
+
+  private refuse(fault: Malformed): void {
+    this.send(errorReply(fault.id, fault.tperrno, fault.reason));
+    if (fault.close) this.close(fault.reason);
+  }
+
+  /** One write a turn, after everything that this turn has to say. */
+  private flushSoon(): void {
+    if (this.flushing) return;
+    this.flushing = true;
+    queueMicrotask(() => {
+      this.flushing = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    const chunks = this.writer.take();
+    if (chunks.length === 0 || this.socket.destroyed || this.closing) return;
+    this.saidMs = this.now();
+    if (chunks.length > 1) this.socket.cork();
+    for (const chunk of chunks) this.socket.write(chunk);
+    if (chunks.length > 1) this.socket.uncork();
+    if (this.socket.writableLength > this.dispatcher.limits.readerBytesMax) this.socket.pause();
+  }
+
+  private leave(): void {
+    const { client } = this;
+    if (client === null || client.gone) return;
+    this.dispatcher.gone(client);
+  }
+
+  private end(): void {
+    if (this.ended) return;
+    this.leave();
+    this.ended = true;
+    this.onEnd(this);
+  }
+}

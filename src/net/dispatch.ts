@@ -1,0 +1,79 @@
+// From a typed request to the role that answers it. One line per opcode; nothing is decided here.
+import { randomBytes } from 'node:crypto';
+import { OP } from '../../proto/codes.ts';
+import type { Hello, Request, Stat } from '../../proto/message.ts';
+import type { Client, ClientIdentity } from '../atmi/client.ts';
+import type { AtmiRequests } from '../atmi/requests.ts';
+import type { QueueRequests } from '../tmqueue/requests.ts';
+import type { ConnectionLimits, Dispatcher } from './connection.ts';
+
+export interface Roles {
+  readonly queues: QueueRequests;
+  readonly atmi: AtmiRequests;
+  stat(client: Client, request: Stat): void;
+}
+
+/** The application key of a client that was not authenticated [spec 3.1]. */
+const NO_APPKEY = -1;
+
+export class RequestDispatcher implements Dispatcher {
+  readonly limits: ConnectionLimits;
+  readonly product: string;
+  private readonly roles: Roles;
+  /** First half of every CLIENTID of this start; the second counts. */
+  private readonly prefix = randomBytes(8);
+  private clients = 0;
+
+  constructor(roles: Roles, limits: ConnectionLimits, product: string) {
+    this.roles = roles;
+    this.limits = limits;
+    this.product = product;
+  }
+
+  identify(hello: Hello): ClientIdentity {
+    this.clients++;
+    const cltid = Buffer.alloc(16);
+    this.prefix.copy(cltid);
+    cltid.writeUIntBE(this.clients, 10, 6);
+    return { cltid, usrname: hello.usrname, cltname: hello.cltname, appkey: NO_APPKEY };
+  }
+
+  handle(client: Client, request: Request): void {
+    const { queues, atmi } = this.roles;
+    switch (request.op) {
+      case OP.ENQUEUE:
+        return queues.enqueue(client, request);
+      case OP.DEQUEUE:
+        return queues.dequeue(client, request);
+      case OP.BIND:
+        return queues.bind(client, request);
+      case OP.BEGIN:
+        return atmi.begin(client, request);
+      case OP.COMMIT:
+        return atmi.commit(client, request);
+      case OP.ABORT:
+        return atmi.abort(client, request);
+      case OP.CANCEL:
+        return atmi.cancel(client, request);
+      case OP.CALL:
+        return atmi.call(client, request);
+      case OP.ADVERTISE:
+        return atmi.advertise(client, request);
+      case OP.UNADVERTISE:
+        return atmi.unadvertise(client, request);
+      case OP.RETURN:
+        return atmi.returned(client, request);
+      case OP.STAT:
+        return this.roles.stat(client, request);
+      case OP.HELLO:
+      case OP.GOODBYE:
+      case OP.PING:
+        // The connection answers these itself.
+        return undefined;
+    }
+  }
+
+  gone(client: Client): void {
+    this.roles.atmi.clientGone(client);
+  }
+}

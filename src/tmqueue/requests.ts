@@ -1,0 +1,232 @@
+// tpenqueue and tpdequeue as requests of a client: names → space, flags and TPQCTL checked in the documented order, transaction looked up,
+// then a command for one engine [spec 1.6, 2.2 to 2.5]. What it answers waits in the engine until it may leave.
+import type { Clock } from '../base/clock.ts';
+import { LIMIT, OP, QME, TPFLAG, TPQ, TPERRNO } from '../../proto/codes.ts';
+import type { Bind, Dequeue, Enqueue, QctlIn, QueueNames, QueueRef } from '../../proto/message.ts';
+import { tooLargeText } from '../../proto/frame.ts';
+import { emptyQctl } from '../../proto/qctl.ts';
+import type { Client } from '../atmi/client.ts';
+import { errorReply, HeldReply } from '../atmi/reply-port.ts';
+import type { Transaction, Transactions } from '../atmi/transactions.ts';
+import type { EnqueueOutcome } from '../engine/space-engine.ts';
+import type { EnqueueRequest, Failure, Work } from '../engine/request.ts';
+import { msgidBytes, type MessageProperties } from '../queue/message.ts';
+import { checkCallFlags, checkCtl, checkNames, type Refusal } from './checks.ts';
+import { DequeueJob } from './dequeue-job.ts';
+import type { ServedSpace, Tmqueue } from './tmqueue.ts';
+
+/** Bits that are remembered with a message as "was set" [spec 1.4]. */
+const STORED_FLAGS = TPQ.TPQPRIORITY | TPQ.TPQCORRID | TPQ.TPQREPLYQ | TPQ.TPQFAILUREQ;
+
+export interface QueueRequestPorts {
+  readonly clock: Clock;
+  readonly tmqueue: Tmqueue;
+  readonly transactions: Transactions;
+  /** BLOCKTIME in milliseconds. */
+  readonly blockTimeMs: number;
+  readonly messageBytesMax: number;
+}
+
+/** Where a request works: space, queue and transaction, or why not. */
+interface Place {
+  readonly served: ServedSpace;
+  readonly qname: string;
+  readonly transaction: Transaction | null;
+  readonly work: Work | null;
+  /** The caller's transaction when TPNOTRAN keeps the call out of it: its time limit still counts [spec 2.2]. */
+  readonly outer: Transaction | null;
+}
+
+export class QueueRequests {
+  private readonly ports: QueueRequestPorts;
+
+  constructor(ports: QueueRequestPorts) {
+    this.ports = ports;
+  }
+
+  bind(client: Client, request: Bind): void {
+    const { bindings, port } = client;
+    const fault = checkNames(request.qspace, request.qname);
+    if (fault !== null) return refuse(client, request.id, fault);
+    let handle = bindings.findIndex(
+      (names) => names.qspace === request.qspace && names.qname === request.qname,
+    );
+    if (handle < 0) {
+      if (bindings.length >= LIMIT.BINDINGS) {
+        const message = `a connection binds at most ${LIMIT.BINDINGS} queues`;
+        return port.send(errorReply(request.id, TPERRNO.TPELIMIT, message));
+      }
+      handle = bindings.push({ qspace: request.qspace, qname: request.qname }) - 1;
+    }
+    return port.send({ op: OP.BIND, id: request.id, handle });
+  }
+
+  enqueue(client: Client, request: Enqueue): void {
+    const bytes = request.body.data?.length ?? 0;
+    const limit = this.ports.messageBytesMax;
+    if (bytes > limit) return refuse(client, request.id, tooLarge(bytes, limit));
+    const ctl = request.ctl ?? NO_CTL;
+    const place = this.place(client, request, ctl);
+    if ('failure' in place) return refuse(client, request.id, place);
+    return this.put(client, request, {
+      place,
+      enqueue: {
+        qname: place.qname,
+        properties: propertiesOf(client, request, ctl),
+        data: request.body.data,
+        work: place.work,
+      },
+    });
+  }
+
+  dequeue(client: Client, request: Dequeue): void {
+    const ctl = request.ctl ?? NO_CTL;
+    const place = this.place(client, request, ctl);
+    if ('failure' in place) return refuse(client, request.id, place);
+    const { served, transaction } = place;
+    // A peek enlists no branch [spec 2.3, 4.3].
+    const work = (ctl.flags & TPQ.TPQPEEK) === 0 ? place.work : null;
+    const job = new DequeueJob(request, {
+      client,
+      served,
+      qname: place.qname,
+      transactions: this.ports.transactions,
+      transaction,
+      work,
+      limit: this.waitLimit(request, place),
+    });
+    if (job.wait) client.pending.set(request.id, job);
+    return served.engine.dequeue(job);
+  }
+
+  private put(
+    client: Client,
+    request: Enqueue,
+    { place, enqueue }: { place: Place; enqueue: EnqueueRequest },
+  ): void {
+    const { engine } = place.served;
+    const outcome = engine.enqueue(enqueue);
+    if (outcome.later) {
+      engine.whenRoom(() => {
+        if (client.gone) return;
+        const over = place.transaction !== null && place.transaction.state !== 'active';
+        if (over) refuse(client, request.id, rollbackOnly());
+        else this.put(client, request, { place, enqueue });
+      });
+      return;
+    }
+    if (outcome.code !== QME.OK) {
+      const { transactions } = this.ports;
+      if (place.transaction !== null) transactions.failed(place.transaction, outcome.code);
+      refuse(client, request.id, { failure: outcome.code, message: explainEnqueue(outcome, place) });
+      return;
+    }
+    const wanted = ((request.ctl?.flags ?? 0) & TPQ.TPQMSGID) !== 0;
+    const msgid = wanted && outcome.id !== null ? msgidBytes(engine.space.spaceId, outcome.id) : null;
+    engine.hold(outcome.batch, new HeldReply(client.port, { op: OP.ENQUEUE, id: request.id, msgid }));
+  }
+
+  /** The checks of spec 1.6 in their order; what is left to the engine is the queue and the resources. */
+  private place(client: Client, request: Enqueue | Dequeue, ctl: QctlIn): Place | Refusal {
+    const side = request.op === OP.ENQUEUE ? 'enqueue' : 'dequeue';
+    const names = namesOf(client, request.queue);
+    if (names === null)
+      return {
+        failure: TPERRNO.TPEINVAL,
+        message: `this queue handle was not bound on this connection`,
+      };
+    const refusal =
+      checkNames(names.qspace, names.qname) ?? checkCallFlags(request.flags, side) ?? checkCtl(ctl, side);
+    if (refusal !== null) return refusal;
+    const served = this.ports.tmqueue.find(names.qspace);
+    if (served === undefined) {
+      return { failure: TPERRNO.TPENOENT, message: `no TMQUEUE offers a queue space ${names.qspace}` };
+    }
+    const { qname } = names;
+    if (request.tx === 0) return { served, qname, transaction: null, work: null, outer: null };
+    const transaction = client.transactions.get(request.tx);
+    if ((request.flags & TPFLAG.TPNOTRAN) !== 0) {
+      return { served, qname, transaction: null, work: null, outer: transaction ?? null };
+    }
+    if (transaction === undefined) return noTransaction(request.tx);
+    if (transaction.state !== 'active') return rollbackOnly();
+    if (served.engine.space.queue(qname) === undefined) {
+      return {
+        failure: QME.QMEBADQUEUE,
+        message: `there is no queue ${qname} in queue space ${served.name}`,
+      };
+    }
+    const work = this.ports.transactions.enlist(transaction, served.engine);
+    if (work === null) {
+      const message = 'a transaction over more than one queue space is not yet supported by this release';
+      return { failure: QME.QMERELEASE, message };
+    }
+    return { served, qname, transaction, work, outer: null };
+  }
+
+  /** How long TPQWAIT may last [spec 2.5]: `-t`, BLOCKTIME and the caller's own limit outside a transaction; inside, its timeout. */
+  private waitLimit(request: Dequeue, place: Place): { deadlineMs: number; failure: Failure } {
+    const now = this.ports.clock.monoMs();
+    let limit = { deadlineMs: Infinity, failure: QME.QMENOMSG as Failure };
+    const sooner = (deadlineMs: number, failure: Failure) => {
+      if (deadlineMs < limit.deadlineMs) limit = { deadlineMs, failure };
+    };
+    if (request.waitMs > 0) sooner(now + request.waitMs, QME.QMENOMSG);
+    if (place.transaction === null) {
+      sooner(now + place.served.timeoutMs, QME.QMENOMSG);
+      if (place.outer !== null && place.outer.deadline !== null)
+        sooner(place.outer.deadline.atMs, TPERRNO.TPETIME);
+      if ((request.flags & TPFLAG.TPNOTIME) === 0) sooner(now + this.ports.blockTimeMs, TPERRNO.TPETIME);
+    }
+    return limit;
+  }
+}
+
+const NO_CTL: QctlIn = emptyQctl();
+
+function propertiesOf(client: Client, request: Enqueue, ctl: QctlIn): MessageProperties {
+  const flags = ctl.flags & STORED_FLAGS;
+  return {
+    flags,
+    priority: (flags & TPQ.TPQPRIORITY) === 0 ? LIMIT.PRIORITY_DEFAULT : ctl.priority,
+    corrid: (flags & TPQ.TPQCORRID) === 0 ? null : ctl.corrid,
+    replyqueue: (flags & TPQ.TPQREPLYQ) === 0 ? '' : ctl.replyqueue,
+    failurequeue: (flags & TPQ.TPQFAILUREQ) === 0 ? '' : ctl.failurequeue,
+    cltid: client.identity.cltid,
+    appkey: client.identity.appkey,
+    urcode: ctl.urcode,
+    type: request.body.type,
+    subtype: request.body.subtype,
+  };
+}
+
+function namesOf(client: Client, queue: QueueRef): QueueNames | null {
+  return typeof queue === 'number' ? (client.bindings[queue] ?? null) : queue;
+}
+
+function refuse(client: Client, id: number, refusal: Refusal): void {
+  client.port.send(errorReply(id, refusal.failure, refusal.message));
+}
+
+function tooLarge(bytes: number, limit: number): Refusal {
+  return { failure: TPERRNO.TPEINVAL, message: tooLargeText(bytes, limit) };
+}
+
+export function noTransaction(tx: number): Refusal {
+  return { failure: TPERRNO.TPEPROTO, message: `transaction ${tx} is not open on this connection` };
+}
+
+function rollbackOnly(): Refusal {
+  return {
+    failure: TPERRNO.TPETIME,
+    message: 'the transaction timed out or failed and has been rolled back: end it with tpabort',
+  };
+}
+
+function explainEnqueue(outcome: EnqueueOutcome, place: Place): string {
+  const { name } = place.served;
+  if (outcome.code === QME.QMEBADQUEUE) return `there is no queue ${place.qname} in queue space ${name}`;
+  if (outcome.code === QME.QMENOSPACE)
+    return `queue space ${name} has no room for this message (disk, or the limits of the transaction)`;
+  return `queue space ${name} cannot answer; see the daemon's log`;
+}
