@@ -1,0 +1,206 @@
+// The composition root: builds every part from a HostPlan, starts them in order (devices, spaces, roles, listeners) and stops them in
+// reverse. It owns what is shared by all spaces of the process: the clock, the sync strategy, the page cache.
+import type { Clock } from '../base/clock.ts';
+import { TimerQueue } from '../base/timer-queue.ts';
+import type { Ulog } from '../base/ulog.ts';
+import { DEFAULT_ADDRESS, LIMIT } from '../../proto/codes.ts';
+import { answerStat } from '../admin/statistics.ts';
+import { AtmiRequests } from '../atmi/requests.ts';
+import { Services } from '../atmi/services.ts';
+import { Transactions } from '../atmi/transactions.ts';
+import type { Soon } from '../engine/journal.ts';
+import type { SpaceEngine } from '../engine/space-engine.ts';
+import { RequestDispatcher } from '../net/dispatch.ts';
+import { Listener, type Endpoint } from '../net/listener.ts';
+import { QueueRequests } from '../tmqueue/requests.ts';
+import { Tmqueue } from '../tmqueue/tmqueue.ts';
+import { Tmqforward } from '../tmqforward/tmqforward.ts';
+import type { HostPlan } from '../ubb/plan.ts';
+import { Devices, type DeviceOptions } from './devices.ts';
+import { VERSION } from './version.ts';
+
+export interface DaemonOptions {
+  readonly plan: HostPlan;
+  /** Instead of the plan's addresses. */
+  readonly listen?: readonly Endpoint[];
+  /** Listening beyond loopback without TLS and SECURITY must be asked for in so many words [DESIGN 10]. */
+  readonly allowOpenNetwork?: boolean;
+  readonly heartbeatMs?: number;
+  readonly messageBytesMax?: number;
+  readonly device?: DeviceOptions;
+}
+
+export interface DaemonPorts {
+  readonly clock: Clock;
+  readonly ulog: Ulog;
+  /** Called when a log died: the process must end non-zero once every caller has been answered. */
+  readonly onFailure: (reason: string) => void;
+  /** Ends a start that is under way. */
+  readonly signal: AbortSignal;
+}
+
+const HEARTBEAT_MS = 10_000;
+/** How long a stop waits for what is in flight [DESIGN 11], in milliseconds. */
+const STOP_MS = 5000;
+const STOP_POLL_MS = 20;
+const soon: Soon = (run) => {
+  setImmediate(run);
+};
+
+export class Daemon {
+  readonly addresses: Endpoint[] = [];
+  private readonly options: DaemonOptions;
+  private readonly ports: DaemonPorts;
+  private readonly tmqueue = new Tmqueue();
+  private readonly transactions: Transactions;
+  private readonly services: Services;
+  private readonly devices: Devices;
+  private readonly timers: TimerQueue;
+  private readonly forwarders: Tmqforward[] = [];
+  private readonly engines: SpaceEngine[] = [];
+  private listener: Listener | null = null;
+  private readonly startedMs: number;
+  private stopping: Promise<void> | null = null;
+
+  private constructor(options: DaemonOptions, ports: DaemonPorts) {
+    const { plan } = options;
+    this.options = options;
+    this.ports = ports;
+    this.startedMs = ports.clock.monoMs();
+    this.transactions = new Transactions(ports.clock, {
+      maxGtt: plan.maxGtt,
+      maxTranTimeS: plan.maxTranTimeS,
+    });
+    this.services = new Services(ports.clock);
+    this.timers = new TimerQueue(ports.clock);
+    this.devices = new Devices({ clock: ports.clock, ulog: ports.ulog, soon }, options.device ?? {});
+  }
+
+  /** Starts everything; rejects with a sentence for the operator, after releasing what was taken. */
+  static async start(options: DaemonOptions, ports: DaemonPorts): Promise<Daemon> {
+    const daemon = new Daemon(options, ports);
+    try {
+      await daemon.open();
+      return daemon;
+    } catch (error) {
+      await daemon.stop('the start failed');
+      throw error;
+    }
+  }
+
+  /** Stops in reverse order. In-flight work gets up to 5 s; idempotent. */
+  stop(reason: string): Promise<void> {
+    this.stopping ??= this.shutDown(reason);
+    return this.stopping;
+  }
+
+  private async open(): Promise<void> {
+    const { plan } = this.options;
+    for (const space of plan.spaces) {
+      const engine = await this.devices.open(space, this.ports.signal);
+      this.engines.push(engine);
+      engine.onFailure = (error) => this.fail(space.name, error);
+      const role = plan.tmqueues.filter((server) => server.group === space.group);
+      const aliases = [...new Set(role.flatMap((server) => server.aliases))];
+      const timeoutS = role[0]?.timeoutS ?? 30;
+      const timeoutMs = timeoutS === 0 ? Infinity : timeoutS * 1000;
+      this.tmqueue.serve({ engine, timeoutMs, name: space.name, device: space.device, aliases });
+      for (const forwarder of plan.forwarders) {
+        if (forwarder.group === space.group) this.addForwarder(forwarder, engine);
+      }
+    }
+    const listener = new Listener({
+      clock: this.ports.clock,
+      ulog: this.ports.ulog,
+      dispatcher: this.dispatcher(),
+      connectionsMax: LIMIT.CONNECTIONS_DEFAULT,
+    });
+    this.listener = listener;
+    const planned = plan.listen.length > 0 ? plan.listen : [DEFAULT_ADDRESS];
+    for (const endpoint of this.options.listen ?? planned) {
+      this.checkReach(endpoint);
+      this.addresses.push(await listener.listen(endpoint));
+    }
+    for (const forwarder of this.forwarders) forwarder.start();
+  }
+
+  private addForwarder(options: HostPlan['forwarders'][number], engine: SpaceEngine): void {
+    const { clock, ulog } = this.ports;
+    const { services, transactions, timers } = this;
+    const ports = { clock, ulog, services, transactions, timers, engine, soon };
+    this.forwarders.push(new Tmqforward(ports, { ...options, srvgrp: options.group }));
+  }
+
+  private dispatcher(): RequestDispatcher {
+    const { plan } = this.options;
+    const { clock } = this.ports;
+    const { transactions, services, tmqueue } = this;
+    const { blockTimeMs } = plan;
+    const messageBytesMax = this.options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
+    const statistics = {
+      version: VERSION,
+      lmid: plan.lmid,
+      uptimeMs: () => clock.monoMs() - this.startedMs,
+      connections: () => this.listener?.connectionCount ?? 0,
+      transactions,
+      services,
+      spaces: () => tmqueue.spaces(),
+      forwarders: () => this.forwarders.map((forwarder) => forwarder.statistics()),
+    };
+    const roles = {
+      queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, messageBytesMax }),
+      atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs }),
+      stat: answerStat.bind(null, statistics),
+    };
+    const limits = {
+      messageBytesMax,
+      inFlightMax: LIMIT.IN_FLIGHT_DEFAULT,
+      readerBytesMax: LIMIT.READER_BYTES_DEFAULT,
+      heartbeatMs: this.options.heartbeatMs ?? HEARTBEAT_MS,
+      blockTimeMs,
+    };
+    return new RequestDispatcher(roles, limits, `tmqueue ${VERSION}`);
+  }
+
+  private checkReach(endpoint: Endpoint): void {
+    if (this.options.allowOpenNetwork === true || isLoopback(endpoint.host)) return;
+    throw new Error(
+      `//${endpoint.host}:${endpoint.port} can be reached from other machines, and there is no TLS and no SECURITY: ` +
+        'listen on 127.0.0.1, or say --allow-open-network',
+    );
+  }
+
+  private fail(space: string, error: Error): void {
+    this.ports.ulog.error(
+      `the log of queue space ${space} failed: the daemon ends; start it again after mending the cause`,
+      {
+        space,
+        error: error.message,
+      },
+    );
+    this.ports.onFailure(`queue space ${space}: ${error.message}`);
+  }
+
+  private async shutDown(reason: string): Promise<void> {
+    const { clock } = this.ports;
+    for (const forwarder of this.forwarders) forwarder.stop();
+    const until = clock.monoMs() + STOP_MS / 2;
+    while (this.forwarders.some((forwarder) => forwarder.isBusy) && clock.monoMs() < until) {
+      await new Promise<void>((resolve) => {
+        clock.setTimer(clock.monoMs() + STOP_POLL_MS, resolve);
+      });
+    }
+    // Waiters are answered and what was decided is made durable before the connections go.
+    await Promise.all(this.engines.map((engine) => engine.quiesce()));
+    await this.listener?.close(reason);
+    for (const engine of this.engines) await engine.close();
+    this.devices.close();
+    this.transactions.close();
+    this.services.close();
+    this.timers.close();
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}

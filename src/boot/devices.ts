@@ -1,0 +1,172 @@
+// Devices and the spaces on them: one OS lock a device, one log a space, and what the configuration says of a space brought into it.
+// Nothing is ever destroyed here: a queue that vanished from the file stays, and is warned about. A change that a queue cannot take is a
+// fault that stops the start, with its place in the file.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import type { Ulog } from '../base/ulog.ts';
+import { QME, qmeName } from '../../proto/codes.ts';
+import type { Soon } from '../engine/journal.ts';
+import { openSpace } from '../engine/open-space.ts';
+import type { SpaceEngine } from '../engine/space-engine.ts';
+import type { QueueAttributes } from '../queue/event.ts';
+import type { QueuePlan, SpacePlan } from '../ubb/plan.ts';
+import { DeviceLock } from '../wal/local/device-lock.ts';
+import type { FileIo } from '../wal/local/file-io.ts';
+import { openLocalLog } from '../wal/local/local-log.ts';
+import { PageCache } from '../wal/local/page-cache.ts';
+import { spaceDirectoryName } from '../wal/local/segment.ts';
+import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
+
+export interface DeviceOptions {
+  /** Where a sync runs; decided by measurement when not given. */
+  readonly sync?: SyncSetting;
+  /** Bytes of a log segment, for new spaces. */
+  readonly segmentBytes?: number;
+  /** Tests hand in a disk with faults. */
+  readonly io?: FileIo;
+}
+
+export interface DevicePorts {
+  readonly clock: Clock;
+  readonly ulog: Ulog;
+  readonly soon: Soon;
+}
+
+export class Devices {
+  private readonly ports: DevicePorts;
+  private readonly options: DeviceOptions;
+  private readonly locks = new Map<string, DeviceLock>();
+  private readonly sync: SyncStrategy;
+  private readonly pages = new PageCache();
+
+  constructor(ports: DevicePorts, options: DeviceOptions) {
+    this.ports = ports;
+    this.options = options;
+    this.sync = new SyncStrategy(options.sync ?? 'auto', ports.clock);
+  }
+
+  /** Opens a space, creating what is declared and missing. Rejects with a sentence that names the space and its device. */
+  async open(plan: SpacePlan, signal: AbortSignal): Promise<SpaceEngine> {
+    const dir = join(plan.device, spaceDirectoryName(plan.name));
+    if (!plan.declared && !existsSync(dir)) {
+      throw new Error(
+        `queue space ${plan.name} does not exist on device ${plan.device}: declare it in *QSPACES and *QUEUES, ` +
+          'or create it with qmadmin (crdl, qspacecreate) before the start',
+      );
+    }
+    await this.lock(plan.device);
+    const { clock, ulog } = this.ports;
+    const { segmentBytes, io } = this.options;
+    const store = await openLocalLog({
+      dir,
+      clock,
+      ulog,
+      sync: this.sync,
+      pages: this.pages,
+      ...(segmentBytes === undefined ? {} : { segmentBytes }),
+      ...(io === undefined ? {} : { io }),
+    });
+    const engine = await openSpace(store, signal, this.ports);
+    try {
+      await this.configure(plan, engine);
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
+    const { live } = engine.space.messages;
+    ulog.info(`queue space ${plan.name} is open`, { space: plan.name, device: plan.device, messages: live });
+    return engine;
+  }
+
+  /** Gives the devices free. */
+  close(): void {
+    for (const lock of this.locks.values()) lock.release();
+    this.locks.clear();
+  }
+
+  private async lock(device: string): Promise<void> {
+    if (this.locks.has(device)) return;
+    const { io } = this.options;
+    const lock =
+      io === undefined
+        ? DeviceLock.acquire(device, process.pid)
+        : DeviceLock.acquire(device, process.pid, io);
+    this.locks.set(device, await lock);
+  }
+
+  private async configure(plan: SpacePlan, engine: SpaceEngine): Promise<void> {
+    if (!plan.declared) return;
+    const { ulog } = this.ports;
+    const space = engine.define({ kind: 'defineSpace', name: plan.name, errorQueue: plan.errorQueue });
+    refuseUnless(space.code, `queue space ${plan.name}`);
+    let { batch } = space;
+    for (const queue of plan.queues) {
+      const known = engine.space.queue(queue.name)?.attributes;
+      const attributes = attributesOf(queue);
+      if (known !== undefined && known.order !== attributes.order) {
+        throw new Error(
+          `line ${queue.line}: queue ${queue.name}: ORDER is fixed when a queue is created: it is ${known.order}, ` +
+            `the configuration says ${attributes.order}`,
+        );
+      }
+      const defined = engine.define({ kind: 'defineQueue', attributes });
+      refuseUnless(defined.code, `queue ${queue.name}`);
+      ({ batch } = defined);
+      const changes = known === undefined ? '' : differences(known, attributes);
+      if (changes !== '') ulog.info(`queue ${queue.name} changed: ${changes}`, { space: plan.name });
+    }
+    for (const queue of engine.space.queues()) {
+      const { name } = queue.attributes;
+      if (plan.queues.some((one) => one.name === name)) continue;
+      ulog.warn(`queue ${name} is no longer in the configuration; it stays, with its messages`, {
+        space: plan.name,
+        messages: queue.messages,
+      });
+    }
+    if (plan.errorQueue !== '' && engine.space.queue(plan.errorQueue) === undefined) {
+      ulog.warn(
+        `error queue ${plan.errorQueue} does not exist: messages whose retries are used up will be dropped`,
+        {
+          space: plan.name,
+        },
+      );
+    }
+    await durable(engine, batch);
+  }
+}
+
+function attributesOf(queue: QueuePlan): QueueAttributes {
+  return {
+    name: queue.name,
+    order: queue.order,
+    outOfOrder: queue.outOfOrder,
+    retries: queue.retries,
+    delayS: queue.delayS,
+    policy: queue.policy,
+    expiryS: queue.expiryS ?? -1,
+    high: queue.high,
+    low: queue.low,
+    cmd: queue.command,
+  };
+}
+
+function differences(before: QueueAttributes, after: QueueAttributes): string {
+  const names = Object.keys(after) as (keyof QueueAttributes)[];
+  const changed = names.filter((name) => before[name] !== after[name]);
+  return changed.map((name) => `${name} ${before[name]} → ${after[name]}`).join(', ');
+}
+
+function refuseUnless(code: number, what: string): void {
+  if (code !== QME.OK) throw new Error(`${what} could not be created: ${qmeName(code)}`);
+}
+
+/** What the configuration created is on disk before anyone is served. */
+function durable(engine: SpaceEngine, batch: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    engine.hold(batch, {
+      released: resolve,
+      failed: () => reject(new Error('the log failed while the configuration was written')),
+    });
+  });
+}

@@ -1,0 +1,115 @@
+// `tmqueue start`: reads the configuration, hosts what it gives to this machine, says when it is ready, and stops on a signal.
+import { hostname } from 'node:os';
+import { resolve as resolvePath } from 'node:path';
+import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
+import { SystemClock } from '../boot/system-clock.ts';
+import type { Endpoint } from '../net/listener.ts';
+import { formatFault, type Fault } from '../ubb/fault.ts';
+import { planHost, type HostPlan } from '../ubb/plan.ts';
+import { readDomain } from '../ubb/read.ts';
+import { PinoUlog } from '../ulog/pino-ulog.ts';
+import { EXIT } from './exit.ts';
+
+export interface StartOptions extends Omit<DaemonOptions, 'plan'> {
+  readonly config: string;
+  readonly appdir?: string;
+  readonly lmid?: string;
+  readonly json?: boolean;
+}
+
+/** Runs until a signal or a failure; resolves with the exit code. */
+export async function start(options: StartOptions): Promise<number> {
+  const ending = new Ending();
+  // Whoever read the ready line may be gone.
+  process.stdout.on('error', () => {});
+  const plan = load(options);
+  if (plan === null) return EXIT.REFUSED;
+  const ulog = new PinoUlog({ name: 'tmqueue', lmid: plan.lmid });
+  for (const warning of plan.warnings) ulog.warn(warning);
+  let daemon: Daemon;
+  try {
+    const ports = { clock: new SystemClock(), ulog, onFailure: () => ending.fail(), signal: ending.signal };
+    daemon = await Daemon.start({ ...options, plan }, ports);
+  } catch (error) {
+    if (ending.signal.aborted) return EXIT.OK;
+    process.stderr.write(`tmqueue: ${error instanceof Error ? error.message : String(error)}\n`);
+    return EXIT.REFUSED;
+  }
+  sayReady(daemon, plan, options.json === true);
+  const code = await ending.reached;
+  await daemon.stop('the daemon is stopping');
+  return code;
+}
+
+/** The plan, or null after every fault has been printed. */
+function load(options: StartOptions): HostPlan | null {
+  const domain = readDomain(options.config);
+  if (domain.faults.length > 0) return refuse(domain.faults);
+  const result = planHost(domain, {
+    lmid: options.lmid,
+    hostname: hostname(),
+    appdir: options.appdir === undefined ? undefined : resolvePath(options.appdir),
+  });
+  if (!result.ok) return refuse([result.fault]);
+  const { plan } = result;
+  const obstacles = [...plan.macros, ...plan.notYet];
+  return obstacles.length > 0 ? refuse(obstacles) : plan;
+}
+
+function refuse(faults: readonly Fault[]): null {
+  for (const fault of faults) process.stderr.write(`${formatFault(fault)}\n`);
+  const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
+  process.stderr.write(`tmqueue: not started: ${count} in the configuration\n`);
+  return null;
+}
+
+function sayReady(daemon: Daemon, plan: HostPlan, json: boolean): void {
+  const addresses = daemon.addresses.map(formatAddress);
+  const spaces = plan.spaces.map((space) => space.name);
+  const line = json
+    ? JSON.stringify({
+        ready: true,
+        address: addresses[0],
+        addresses,
+        lmid: plan.lmid,
+        spaces,
+        pid: process.pid,
+      })
+    : `tmqueue ready on ${addresses.join(' ')} (${plan.lmid}: ${spaces.join(', ')})`;
+  process.stdout.write(`${line}\n`);
+}
+
+function formatAddress({ host, port }: Endpoint): string {
+  return `//${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The first of: SIGTERM, SIGINT, a failed log. Signals are heard from the first moment, also while a long recovery runs. */
+class Ending {
+  readonly reached: Promise<number>;
+  private readonly controller = new AbortController();
+  private resolve: (code: number) => void = () => {};
+
+  constructor() {
+    this.reached = new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        this.end(EXIT.OK);
+        // A second one means now.
+        process.once(signal, () => process.exit(EXIT.REFUSED));
+      });
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+  fail(): void {
+    this.end(EXIT.REFUSED);
+  }
+  private end(code: number): void {
+    this.controller.abort();
+    this.resolve(code);
+  }
+}
