@@ -120,7 +120,7 @@ export class Transactions {
       return null;
     }
     if (work !== null && work.waiting.size > 0) {
-      this.doom(transaction, QME.QMEABORTED);
+      this.doom(transaction, TPERRNO.TPGOTSIG);
       this.end(transaction);
       return null;
     }
@@ -137,7 +137,7 @@ export class Transactions {
     const { engine, work } = transaction;
     this.end(transaction);
     if (engine === null || work === null) return NOTHING;
-    return { engine, batch: engine.rollback(work, QME.QMEABORTED) };
+    return { engine, batch: engine.rollback(work, TPERRNO.TPGOTSIG) };
   }
 
   /** Rolls back everything that this client left open. */

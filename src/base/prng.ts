@@ -39,8 +39,9 @@ export class Prng {
     return this.below(times) === 0;
   }
 
-  fill(bytes: Uint8Array): Uint8Array {
-    for (let i = 0; i < bytes.length; i++) bytes[i] = this.u32() & 0xff;
-    return bytes;
+  bytes(count: number): Uint8Array {
+    const result = new Uint8Array(count);
+    for (let i = 0; i < count; i++) result[i] = this.u32() & 0xff;
+    return result;
   }
 }

@@ -9,6 +9,7 @@ import { QME, qmeName } from '../../proto/codes.ts';
 import type { Soon } from '../engine/journal.ts';
 import { openSpace } from '../engine/open-space.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
+import type { DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import type { QueueAttributes } from '../queue/event.ts';
 import type { QueuePlan, SpacePlan } from '../ubb/plan.ts';
 import { DeviceLock } from '../wal/local/device-lock.ts';
@@ -98,9 +99,8 @@ export class Devices {
   private async configure(plan: SpacePlan, engine: SpaceEngine): Promise<void> {
     if (!plan.declared) return;
     const { ulog } = this.ports;
-    const space = engine.define({ kind: 'defineSpace', name: plan.name, errorQueue: plan.errorQueue });
-    refuseUnless(space.code, `queue space ${plan.name}`);
-    let { batch } = space;
+    const { name, errorQueue } = plan;
+    let batch = await define(engine, { kind: 'defineSpace', name, errorQueue }, `queue space ${name}`);
     for (const queue of plan.queues) {
       const known = engine.space.queue(queue.name)?.attributes;
       const attributes = attributesOf(queue);
@@ -110,16 +110,14 @@ export class Devices {
             `the configuration says ${attributes.order}`,
         );
       }
-      const defined = engine.define({ kind: 'defineQueue', attributes });
-      refuseUnless(defined.code, `queue ${queue.name}`);
-      ({ batch } = defined);
+      batch = await define(engine, { kind: 'defineQueue', attributes }, `queue ${queue.name}`);
       const changes = known === undefined ? '' : differences(known, attributes);
       if (changes !== '') ulog.info(`queue ${queue.name} changed: ${changes}`, { space: plan.name });
     }
     for (const queue of engine.space.queues()) {
-      const { name } = queue.attributes;
-      if (plan.queues.some((one) => one.name === name)) continue;
-      ulog.warn(`queue ${name} is no longer in the configuration; it stays, with its messages`, {
+      const queueName = queue.attributes.name;
+      if (plan.queues.some((one) => one.name === queueName)) continue;
+      ulog.warn(`queue ${queueName} is no longer in the configuration; it stays, with its messages`, {
         space: plan.name,
         messages: queue.messages,
       });
@@ -157,8 +155,20 @@ function differences(before: QueueAttributes, after: QueueAttributes): string {
   return changed.map((name) => `${name} ${before[name]} → ${after[name]}`).join(', ');
 }
 
-function refuseUnless(code: number, what: string): void {
-  if (code !== QME.OK) throw new Error(`${what} could not be created: ${qmeName(code)}`);
+/** Creates or changes something as soon as the log has room for saying so; returns the batch to wait for. */
+async function define(
+  engine: SpaceEngine,
+  command: DefineQueueCommand | DefineSpaceCommand,
+  what: string,
+): Promise<number> {
+  for (;;) {
+    const { code, later, batch } = engine.define(command);
+    if (code === QME.OK) return batch;
+    if (!later) throw new Error(`${what} could not be created: ${qmeName(code)}`);
+    await new Promise<void>((resolve) => {
+      engine.whenRoom(resolve);
+    });
+  }
 }
 
 /** What the configuration created is on disk before anyone is served. */

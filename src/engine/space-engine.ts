@@ -209,14 +209,16 @@ export class SpaceEngine {
   }
 
   /** Creates or changes what is configured; returns the code and the batch to wait for. */
-  define(command: DefineQueueCommand | DefineSpaceCommand): { code: Qme; batch: BatchNumber } {
+  define(command: DefineQueueCommand | DefineSpaceCommand): Omit<EnqueueOutcome, 'id'> {
     const bytes = Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
-    if (!this.journal.reserve(bytes)) return { code: QME.QMENOSPACE, batch: 0 };
+    if (!this.journal.reserve(bytes)) {
+      return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
+    }
     const before = this.journal.records.count;
     const code = this.run(command);
     if (this.journal.records.count === before) this.journal.release(bytes);
     else this.journal.changed(bytes);
-    return { code, batch: this.journal.batch };
+    return { code, later: false, batch: this.journal.batch };
   }
 
   /** Lets what depends on `batch` go when it is durable. */

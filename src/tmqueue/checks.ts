@@ -68,7 +68,9 @@ function explain(ctl: QctlIn, side: QctlSide): string {
 
 function tooLong(name: string): boolean {
   // A UTF-16 unit is at most three bytes: short names need no counting.
-  return (name.length * 3 > LIMIT.TMQNAMELEN && Buffer.byteLength(name) > LIMIT.TMQNAMELEN) || name.includes('\0');
+  return (
+    (name.length * 3 > LIMIT.TMQNAMELEN && Buffer.byteLength(name) > LIMIT.TMQNAMELEN) || name.includes('\0')
+  );
 }
 function nameRule(member: string): string {
   return `${member} has at most ${LIMIT.TMQNAMELEN} bytes and no NUL`;

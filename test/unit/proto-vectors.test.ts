@@ -2,8 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LIMIT, OP, REPLY_BIT } from '../../proto/codes.ts';
+import { packValue, unpackValue } from '../../proto/codec.ts';
 import { FrameReader, type Frame } from '../../proto/frame.ts';
 import type { Reply, Request } from '../../proto/message.ts';
+import { DEQUEUE_ONLY_BITS, ENQUEUE_ONLY_BITS } from '../../proto/qctl.ts';
 import { decodeReply, encodeReply, REPLY_ELEMENTS } from '../../proto/reply.ts';
 import { decodeRequest, encodeRequest, REQUEST_ELEMENTS } from '../../proto/request.ts';
 import { FrameWriter } from '../../proto/writer.ts';
@@ -96,6 +98,44 @@ describe('versions', () => {
       op: OP.HELLO,
       versionMax: 9,
     });
+  });
+});
+
+describe('what is written', () => {
+  it('a dequeue answer never carries a bit that does not come back', () => {
+    const reply = replies.find(({ value }) => value.op === OP.DEQUEUE)?.value;
+    if (reply?.op !== OP.DEQUEUE) throw new Error('no DEQUEUE');
+    const hex = hexOf((writer) =>
+      encodeReply(writer, {
+        ...reply,
+        ctl: { ...reply.ctl, flags: ENQUEUE_ONLY_BITS | DEQUEUE_ONLY_BITS | reply.ctl.flags },
+      }),
+    );
+    expect(hex).toBe(hexOf((writer) => encodeReply(writer, reply)));
+  });
+});
+
+describe('free-form values', () => {
+  const rows: [string, string][] = [
+    ['nothing', ''],
+    ['the unused byte', 'c1'],
+    ['an extension', 'd40100'],
+    ['a sized extension', 'c7010100'],
+    ['bytes', 'c40100'],
+    ['two values', '0102'],
+    ['a map with a key that is no string', '810102'],
+    ['a map that ends early', '82a16101'],
+    ['an array of more than there is', 'dd00ffffff01'],
+    ['an array nested too deeply', `${'91'.repeat(40)}01`],
+    ['an extension deep inside', '81a16191d40100'],
+  ];
+  it.each(rows)('%s is refused', (_name, hex) => {
+    expect(unpackValue(Buffer.from(hex, 'hex'))).toBeUndefined();
+  });
+
+  it('maps, arrays, numbers, strings, booleans and nil are read', () => {
+    const value = { a: [1, -1, 1.5, 2 ** 40, true, false, null, 'x'.repeat(300)], b: {} };
+    expect(unpackValue(packValue(value))).toEqual(value);
   });
 });
 
