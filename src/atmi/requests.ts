@@ -24,6 +24,8 @@ export interface AtmiPorts {
   readonly services: Services;
   /** BLOCKTIME in milliseconds. */
   readonly blockTimeMs: number;
+  /** Whether a name is offered by the daemon itself, e.g. by TMQUEUE. */
+  readonly isOwnService: (name: string) => boolean;
 }
 
 const CALL_FLAGS =
@@ -86,8 +88,8 @@ export class AtmiRequests {
         `flags: tpcall does not take bit 0x${(unknown >>> 0).toString(16)}`,
       ]);
     }
-    if (request.service === '')
-      return refuse(client, request.id, [TPERRNO.TPEINVAL, 'the service name is empty']);
+    const fault = nameFault(request.service);
+    if (fault !== null) return refuse(client, request.id, [TPERRNO.TPEINVAL, fault]);
     if (request.tx !== 0 && (request.flags & TPFLAG.TPNOTRAN) === 0) {
       const message = 'services do not join transactions in this release: call with TPNOTRAN';
       return refuse(client, request.id, [TPERRNO.TPETRAN, message]);
@@ -101,6 +103,9 @@ export class AtmiRequests {
     const { services } = this.ports;
     const fault = advertiseFault(request.service);
     if (fault !== null) return refuse(client, request.id, [TPERRNO.TPEINVAL, fault]);
+    if (this.ports.isOwnService(request.service)) {
+      return refuse(client, request.id, [TPERRNO.TPEMATCH, `${request.service} is offered by TMQUEUE`]);
+    }
     if (services.advertisedBy(client) >= LIMIT.ADVERTISED) {
       return refuse(client, request.id, [
         TPERRNO.TPELIMIT,
@@ -219,11 +224,13 @@ function explainCall(failure: Failure, service: string): string {
 
 /** [tpadvertise, spec 3.5] */
 function advertiseFault(service: string): string | null {
+  return service.startsWith('.') ? `${service}: names that start with "." are reserved` : nameFault(service);
+}
+
+function nameFault(service: string): string | null {
   if (service === '') return 'the service name is empty';
-  if (service.startsWith('.')) return `${service}: names that start with "." are reserved`;
-  if (Buffer.byteLength(service) > LIMIT.TMQNAMELEN)
-    return `a service name has at most ${LIMIT.TMQNAMELEN} bytes`;
-  return null;
+  const fits = Buffer.byteLength(service) <= LIMIT.TMQNAMELEN && !service.includes('\0');
+  return fits ? null : `a service name has at most ${LIMIT.TMQNAMELEN} bytes and no NUL`;
 }
 
 function refuse(client: Client, id: number, refusal: [Failure, string]): void {

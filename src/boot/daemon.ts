@@ -147,9 +147,10 @@ export class Daemon {
       spaces: () => tmqueue.spaces(),
       forwarders: () => this.forwarders.map((forwarder) => forwarder.statistics()),
     };
+    const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, messageBytesMax }),
-      atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs }),
+      atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
       stat: answerStat.bind(null, statistics),
     };
     const limits = {

@@ -343,7 +343,11 @@ export class SpaceEngine {
       this.resuming = true;
       const waiting = this.waitingForRoom;
       this.waitingForRoom = [];
-      for (const run of waiting) run();
+      // The first that still has to wait holds up those behind it, also smaller ones: they keep their order.
+      for (let i = 0; i < waiting.length && this.waitingForRoom.length === 0; i++) {
+        waiting[i]?.();
+        if (this.waitingForRoom.length > 0) this.waitingForRoom.push(...waiting.slice(i + 1));
+      }
       this.resuming = false;
       if (this.waitingForRoom.length > 0) this.awaitRoom();
     };

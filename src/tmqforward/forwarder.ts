@@ -14,7 +14,7 @@ import type { Soon } from '../engine/journal.ts';
 import type { EnqueueOutcome, SpaceEngine } from '../engine/space-engine.ts';
 import type { Selection } from '../queue/decide.ts';
 import type { MessageProperties } from '../queue/message.ts';
-import type { TimerQueue } from '../base/timer-queue.ts';
+import type { Deadline, TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 
 export interface ForwarderPorts {
@@ -61,7 +61,7 @@ export class Forwarder {
   /** Where the round over the queues stands, so that a busy queue does not starve the others. */
   private turn = 0;
   private scheduled = false;
-  private pausing = false;
+  private paused: Deadline | null = null;
   private stopped = false;
 
   constructor(ports: ForwarderPorts, options: ForwarderOptions, counters: ForwardCounters) {
@@ -73,6 +73,7 @@ export class Forwarder {
   /** Begins, or looks again at all queues, e.g. because one more may be drained now. */
   scan(): void {
     if (this.isBusy || this.stopped) return;
+    this.endPause();
     this.unpark();
     this.end();
     this.next();
@@ -81,6 +82,7 @@ export class Forwarder {
   /** Takes nothing more; a message under way may still finish. */
   stop(): void {
     this.stopped = true;
+    this.endPause();
     this.unpark();
     if (!this.isBusy) this.end();
   }
@@ -198,7 +200,7 @@ export class Forwarder {
   private done(): void {
     this.under = null;
     this.transaction = null;
-    if (!this.pausing) this.next();
+    if (this.paused === null) this.next();
   }
 
   /** [spec 4.2, success]. The corrid is the request's, the msgid its own; priority 50, no reply queue of its own. */
@@ -241,12 +243,15 @@ export class Forwarder {
   }
 
   private pause(ms: number): void {
-    if (this.pausing) return;
-    this.pausing = true;
-    this.ports.timers.set(this.ports.clock.monoMs() + ms, () => {
-      this.pausing = false;
+    this.paused ??= this.ports.timers.set(this.ports.clock.monoMs() + ms, () => {
+      this.paused = null;
       this.next();
     });
+  }
+
+  private endPause(): void {
+    if (this.paused !== null) this.ports.timers.cancel(this.paused);
+    this.paused = null;
   }
 }
 
