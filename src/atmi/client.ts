@@ -1,5 +1,6 @@
 // A client of the daemon: one connection, as everything behind net sees it. It owns what ends with the connection: transactions, parked
 // requests, advertised services, bound queue names.
+import type { Request } from '../../proto/message.ts';
 import type { ReplyPort } from './reply-port.ts';
 import type { Transaction } from './transactions.ts';
 
@@ -26,9 +27,30 @@ export class Client {
   readonly pending = new Map<number, Pending>();
   readonly bindings: { readonly qspace: string; readonly qname: string }[] = [];
   gone = false;
+  /**
+   * Requests that arrived behind one that waits for room in the log: they are handled in order once it has been answered, so that
+   * nothing overtakes it, least of all the commit of its own transaction.
+   */
+  readonly backlog: Request[] = [];
+  private blocked = false;
+  /** Told when the backlog may be handled. */
+  onUnblocked: () => void = () => {};
 
   constructor(identity: ClientIdentity, port: ReplyPort) {
     this.identity = identity;
     this.port = port;
+  }
+
+  get isBlocked(): boolean {
+    return this.blocked;
+  }
+  /** A request waits for room. */
+  block(): void {
+    this.blocked = true;
+  }
+  /** It no longer does. */
+  unblock(): void {
+    this.blocked = false;
+    this.onUnblocked();
   }
 }

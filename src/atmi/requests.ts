@@ -138,6 +138,9 @@ export class AtmiRequests {
     // The waits first: what a transaction gives back must not be handed to the client that is gone.
     for (const pending of client.pending.values()) pending.cancel();
     client.pending.clear();
+    for (const { id } of client.backlog.splice(0)) {
+      refuse(client, id, [TPERRNO.TPGOTSIG, 'the connection ended while the request waited']);
+    }
     this.ports.transactions.clientGone(client);
     this.ports.services.clientGone(client);
   }

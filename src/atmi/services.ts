@@ -71,10 +71,12 @@ export class Services {
   private readonly services = new Map<string, Service>();
   private readonly outstanding = new Map<number, Outstanding>();
   private readonly watchers = new Map<string, Set<() => void>>();
+  private readonly messageBytesMax: number;
   private lastCall = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, messageBytesMax: number) {
     this.clock = clock;
+    this.messageBytesMax = messageBytesMax;
     this.timers = new TimerQueue(clock);
   }
 
@@ -159,6 +161,13 @@ export class Services {
     this.outstanding.delete(reply.id);
     under.server.outstanding--;
     const { call, service } = under;
+    if (!call.done && (reply.body.data?.length ?? 0) > this.messageBytesMax) {
+      // An answer that may not be delivered is a service that broke.
+      service.failures++;
+      this.finish(call);
+      call.failed(TPERRNO.TPESVCERR);
+      return this.dispatchQueued(service);
+    }
     const rval = reply.rval === RVAL.TPSUCCESS ? RVAL.TPSUCCESS : RVAL.TPFAIL;
     if (rval === RVAL.TPSUCCESS) service.completed++;
     else service.failures++;
@@ -166,7 +175,7 @@ export class Services {
       this.finish(call);
       call.answered(rval, reply.rcode, reply.body);
     }
-    this.dispatchQueued(service);
+    return this.dispatchQueued(service);
   }
 
   /** The connection of a server, caller or both ended. */

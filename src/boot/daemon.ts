@@ -71,7 +71,7 @@ export class Daemon {
       maxGtt: plan.maxGtt,
       maxTranTimeS: plan.maxTranTimeS,
     });
-    this.services = new Services(ports.clock);
+    this.services = new Services(ports.clock, options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT);
     this.timers = new TimerQueue(ports.clock);
     this.devices = new Devices({ clock: ports.clock, ulog: ports.ulog, soon }, options.device ?? {});
   }
@@ -149,7 +149,7 @@ export class Daemon {
     };
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const roles = {
-      queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, messageBytesMax }),
+      queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
       stat: answerStat.bind(null, statistics),
     };
@@ -193,10 +193,10 @@ export class Daemon {
     }
     // Waiters are answered and what was decided is made durable before the connections go.
     await Promise.all(this.engines.map((engine) => engine.quiesce()));
+    this.transactions.stop();
     await this.listener?.close(reason);
     for (const engine of this.engines) await engine.close();
     this.devices.close();
-    this.transactions.close();
     this.services.close();
     this.timers.close();
   }

@@ -3,7 +3,7 @@
 // requests go to the dispatcher in the order of arrival; replies come back in any order.
 import type { Socket } from 'node:net';
 import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO } from '../../proto/codes.ts';
-import { frameBytesMax, FrameReader } from '../../proto/frame.ts';
+import { frameBytesMax, FrameReader, tooLargeText } from '../../proto/frame.ts';
 import type { Hello, Malformed, Reply, Request } from '../../proto/message.ts';
 import { encodeReply, writeClosing, writeHeartbeat } from '../../proto/reply.ts';
 import { decodeRequest } from '../../proto/request.ts';
@@ -30,6 +30,8 @@ export interface Dispatcher {
   gone(client: Client): void;
 }
 
+/** Requests that the limit on requests in flight does not hold up [PROTOCOL 9]. */
+const ALWAYS_ADMITTED: ReadonlySet<number> = new Set([OP.CANCEL, OP.PING, OP.GOODBYE]);
 /** How long a connection that is being closed may take to send its last bytes, in milliseconds. */
 const LINGER_MS = 2000;
 
@@ -93,7 +95,7 @@ export class Connection implements ReplyPort {
   checkHeartbeat(nowMs: number): void {
     const { heartbeatMs } = this.dispatcher.limits;
     if (heartbeatMs === 0) return;
-    if (nowMs - this.heardMs > 3 * heartbeatMs && !this.socket.isPaused()) {
+    if (nowMs - this.heardMs > 3 * heartbeatMs) {
       this.close(`nothing was heard for ${3 * heartbeatMs} ms`);
       return;
     }
@@ -136,9 +138,14 @@ export class Connection implements ReplyPort {
       return;
     }
     if (this.client === null) return this.hello(request);
-    if (this.inFlight.size >= this.dispatcher.limits.inFlightMax && request.op !== OP.CANCEL) {
+    if (this.inFlight.size >= this.dispatcher.limits.inFlightMax && !ALWAYS_ADMITTED.has(request.op)) {
       const message = `${this.dispatcher.limits.inFlightMax} requests are in flight on this connection`;
       return this.send(errorReply(request.id, TPERRNO.TPELIMIT, message));
+    }
+    const bytes = 'body' in request ? (request.body.data?.length ?? 0) : 0;
+    const { messageBytesMax } = this.dispatcher.limits;
+    if (bytes > messageBytesMax) {
+      return this.send(errorReply(request.id, TPERRNO.TPEINVAL, tooLargeText(bytes, messageBytesMax)));
     }
     this.inFlight.add(request.id);
     switch (request.op) {
@@ -167,6 +174,11 @@ export class Connection implements ReplyPort {
       this.send(errorReply(request.id, TPERRNO.TPERELEASE, message));
       return this.close(message);
     }
+    const fault = identityFault(request);
+    if (fault !== null) {
+      this.send(errorReply(request.id, TPERRNO.TPEINVAL, fault));
+      return this.close(fault);
+    }
     const { limits, product } = this.dispatcher;
     const identity = this.dispatcher.identify(request);
     this.client = new Client(identity, this);
@@ -186,7 +198,7 @@ export class Connection implements ReplyPort {
 
   private refuse(fault: Malformed): void {
     this.send(errorReply(fault.id, fault.tperrno, fault.reason));
-    if (fault.close) this.close(fault.reason);
+    if (fault.close || this.client === null) this.close(fault.reason);
   }
 
   /** One write a turn, after everything that this turn has to say. */
@@ -221,4 +233,13 @@ export class Connection implements ReplyPort {
     this.ended = true;
     this.onEnd(this);
   }
+}
+
+/** Which member of TPINIT is longer than it may be [spec 3.1]. */
+function identityFault(hello: Hello): string | null {
+  const { usrname, cltname, passwd, grpname } = hello;
+  for (const [name, value] of Object.entries({ usrname, cltname, passwd, grpname })) {
+    if (Buffer.byteLength(value) > LIMIT.MAXTIDENT) return `${name} has at most ${LIMIT.MAXTIDENT} bytes`;
+  }
+  return null;
 }

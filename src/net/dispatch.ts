@@ -38,7 +38,24 @@ export class RequestDispatcher implements Dispatcher {
     return { cltid, usrname: hello.usrname, cltname: hello.cltname, appkey: NO_APPKEY };
   }
 
+  /** Requests of one client are handled in the order of arrival; behind one that waits for room they wait too, but for CANCEL. */
   handle(client: Client, request: Request): void {
+    const overtakes = request.op === OP.CANCEL || request.op === OP.RETURN;
+    if (!client.isBlocked || overtakes) return this.perform(client, request);
+    client.onUnblocked = () => this.catchUp(client);
+    client.backlog.push(request);
+    return undefined;
+  }
+
+  private catchUp(client: Client): void {
+    while (!client.isBlocked && !client.gone) {
+      const request = client.backlog.shift();
+      if (request === undefined) return;
+      this.perform(client, request);
+    }
+  }
+
+  private perform(client: Client, request: Request): void {
     const { queues, atmi } = this.roles;
     switch (request.op) {
       case OP.ENQUEUE:

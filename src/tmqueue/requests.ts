@@ -3,7 +3,6 @@
 import type { Clock } from '../base/clock.ts';
 import { LIMIT, OP, QME, TPFLAG, TPQ, TPERRNO } from '../../proto/codes.ts';
 import type { Bind, Dequeue, Enqueue, QctlIn, QueueNames, QueueRef } from '../../proto/message.ts';
-import { tooLargeText } from '../../proto/frame.ts';
 import { emptyQctl } from '../../proto/qctl.ts';
 import type { Client } from '../atmi/client.ts';
 import { errorReply, HeldReply } from '../atmi/reply-port.ts';
@@ -24,7 +23,6 @@ export interface QueueRequestPorts {
   readonly transactions: Transactions;
   /** BLOCKTIME in milliseconds. */
   readonly blockTimeMs: number;
-  readonly messageBytesMax: number;
 }
 
 /** Where a request works: space, queue and transaction, or why not. */
@@ -62,9 +60,6 @@ export class QueueRequests {
   }
 
   enqueue(client: Client, request: Enqueue): void {
-    const bytes = request.body.data?.length ?? 0;
-    const limit = this.ports.messageBytesMax;
-    if (bytes > limit) return refuse(client, request.id, tooLarge(bytes, limit));
     const ctl = request.ctl ?? NO_CTL;
     const place = this.place(client, request, ctl);
     if ('failure' in place) return refuse(client, request.id, place);
@@ -106,15 +101,7 @@ export class QueueRequests {
   ): void {
     const { engine } = place.served;
     const outcome = engine.enqueue(enqueue);
-    if (outcome.later) {
-      engine.whenRoom(() => {
-        if (client.gone) return;
-        const over = place.transaction !== null && place.transaction.state !== 'active';
-        if (over) refuse(client, request.id, rollbackOnly());
-        else this.put(client, request, { place, enqueue });
-      });
-      return;
-    }
+    if (outcome.later) return this.putLater(client, request, { place, enqueue });
     if (outcome.code !== QME.OK) {
       const { transactions } = this.ports;
       if (place.transaction !== null) transactions.failed(place.transaction, outcome.code);
@@ -124,6 +111,36 @@ export class QueueRequests {
     const wanted = ((request.ctl?.flags ?? 0) & TPQ.TPQMSGID) !== 0;
     const msgid = wanted && outcome.id !== null ? msgidBytes(engine.space.spaceId, outcome.id) : null;
     engine.hold(outcome.batch, new HeldReply(client.port, { op: OP.ENQUEUE, id: request.id, msgid }));
+  }
+
+  /** There is no room yet: nothing else of this client overtakes the request meanwhile. */
+  private putLater(
+    client: Client,
+    request: Enqueue,
+    waiting: { place: Place; enqueue: EnqueueRequest },
+  ): void {
+    const { place } = waiting;
+    let cancelled = false;
+    client.pending.set(request.id, {
+      cancel: () => {
+        if (cancelled) return false;
+        cancelled = true;
+        refuse(client, request.id, {
+          failure: TPERRNO.TPGOTSIG,
+          message: 'cancelled while it waited for room',
+        });
+        return true;
+      },
+    });
+    client.block();
+    place.served.engine.whenRoom(() => {
+      client.pending.delete(request.id);
+      const isOver = place.transaction !== null && place.transaction.state !== 'active';
+      if (!cancelled && isOver) refuse(client, request.id, rollbackOnly());
+      else if (!cancelled) this.put(client, request, waiting);
+      // It may have to wait again.
+      if (!client.pending.has(request.id)) client.unblock();
+    });
   }
 
   /** The checks of spec 1.6 in their order; what is left to the engine is the queue and the resources. */
@@ -206,10 +223,6 @@ function namesOf(client: Client, queue: QueueRef): QueueNames | null {
 
 function refuse(client: Client, id: number, refusal: Refusal): void {
   client.port.send(errorReply(id, refusal.failure, refusal.message));
-}
-
-function tooLarge(bytes: number, limit: number): Refusal {
-  return { failure: TPERRNO.TPEINVAL, message: tooLargeText(bytes, limit) };
 }
 
 export function noTransaction(tx: number): Refusal {

@@ -39,7 +39,7 @@ export interface StoredBatch extends Batch {
 }
 
 const SEGMENT_BYTES = 1024 * 1024;
-export const MEMORY_BATCH_BYTES_MAX = 1024 * 1024 * 1024;
+const MEMORY_BATCH_BYTES_MAX = 1024 * 1024 * 1024;
 
 export function openMemoryLog(options: MemoryLogOptions): MemoryLog {
   return new MemoryLog(options);

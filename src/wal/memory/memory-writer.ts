@@ -183,6 +183,8 @@ export class MemoryWriter implements LogWriter {
   #store(batch: NewBatch): StoredBatch {
     const log = this.#log;
     const bytes = joined(batch.group);
+    if (bytes.length > log.describe().maxBatchBytes)
+      throw new LogError('TooLarge', `a batch of ${bytes.length} bytes`);
     const frame = overhead(batch.group, bytes);
     const ref = log.end;
     let pos = ref;
@@ -197,9 +199,12 @@ export class MemoryWriter implements LogWriter {
     const log = this.#log;
     const make = batch.kind === 'takeover' ? null : this.#makePreamble;
     const group = make === null ? NO_RECORDS : make();
+    const bytes = joined(group);
+    if (bytes.length > log.describe().maxPreambleBytes)
+      throw new LogError('TooLarge', `a preamble of ${bytes.length} bytes`);
     const start = Math.ceil(ref / log.segmentBytes) * log.segmentBytes;
     log.segmentEnd = start + log.segmentBytes;
-    const place = { ref, pos: start, bytes: joined(group), bare: make === null };
+    const place = { ref, pos: start, bytes, bare: make === null };
     return this.#record({ ...batch, group, kind: 'preamble' }, place).end;
   }
 

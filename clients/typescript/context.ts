@@ -1,0 +1,321 @@
+// A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving, and its transaction. Invariants: at most one
+// transaction that tpbegin opened; after tpterm every call is TPEPROTO; contexts made by fork() share the socket, which closes with the last.
+import { LIMIT, OP, TPERRNO } from '../../proto/codes.ts';
+import type { Statistics } from '../../proto/message.ts';
+import { aborted, onAbort, pause } from './abort-hub.ts';
+import { parseAddresses } from './address.ts';
+import { Caller } from './caller.ts';
+import { TpError } from './error.ts';
+import { PlainCall } from './pending.ts';
+import type { Service } from './service.ts';
+import { Session } from './session.ts';
+import { Transaction } from './transaction.ts';
+import { Tx } from './tx.ts';
+
+const PRODUCT = '@tmqueue/client 0.1.0';
+/** How long tpterm waits for its own last requests. */
+const LEAVE_MS = 900;
+
+/** TPINIT's members, and how to connect. */
+export interface TpinitOptions {
+  /** `//host:port`, several separated by commas. Default: WSNADDR, else //127.0.0.1:7110. */
+  address?: string | undefined;
+  /** At most 30 bytes each. */
+  usrname?: string | undefined;
+  cltname?: string | undefined;
+  passwd?: string | undefined;
+  grpname?: string | undefined;
+  flags?: number | undefined;
+  /** For the authentication service, at most 4,096 bytes. */
+  data?: Uint8Array | undefined;
+  /** Aborts joining; later, ends the context as tpterm does. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds of own silence before a PING; a third of what may pass without hearing anything. Default: the daemon's. 0: off. */
+  heartbeatMs?: number | undefined;
+  /** Pauses between attempts to reconnect, in milliseconds (default 100 doubling to 2,000); false: never. */
+  reconnect?: boolean | { initialMs?: number; maxMs?: number } | undefined;
+  /** Milliseconds for one attempt to connect; default 10,000. */
+  connectTimeoutMs?: number | undefined;
+  /** Told of what has no caller: a service that threw, a consumer that retries. Default: process.emitWarning. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface TransactionOptions {
+  /** Seconds before the daemon rolls back; default 30, 0: the largest it allows. */
+  timeoutS?: number | undefined;
+  /** Aborting before the transaction began rejects with TPGOTSIG. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface ServeOptions {
+  /** Requests of each service at the same time, 1..1024; default 16. */
+  concurrency?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** Told of what a service threw. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * Joins the application.
+ * @throws TPEINVAL, TPEPERM, TPERELEASE, TPELIMIT; TPESYSTEM or TPETIME when no daemon answers; TPGOTSIG
+ */
+export async function tpinit(options: TpinitOptions = {}): Promise<Context> {
+  const { signal } = options;
+  const session = await Session.open(
+    {
+      addresses: parseAddresses(options.address),
+      hello: {
+        usrname: ident('usrname', options.usrname),
+        cltname: ident('cltname', options.cltname),
+        passwd: ident('passwd', options.passwd),
+        grpname: ident('grpname', options.grpname),
+        flags: whole('flags', options.flags ?? 0, 0xffff_ffff),
+        data: initData(options.data),
+        product: PRODUCT,
+      },
+      connectTimeoutMs: whole('connectTimeoutMs', options.connectTimeoutMs ?? 10_000, 0x7fff_ffff),
+      heartbeatMs:
+        options.heartbeatMs === undefined
+          ? undefined
+          : whole('heartbeatMs', options.heartbeatMs, 0x3fff_ffff),
+      reconnect: reconnectPauses(options.reconnect ?? true),
+      onError: options.onError ?? warn,
+    },
+    signal,
+  );
+  const context = new Context(session);
+  if (signal?.aborted === true) await context.tpterm();
+  else if (signal !== undefined) onAbort(signal, { abort: () => void context.tpterm() });
+  return context;
+}
+
+export class Context extends Caller {
+  protected readonly session: Session;
+  private tx: Tx | null = null;
+  private beginning = false;
+  private leaving: Promise<void> | null = null;
+  private readonly ending = new AbortController();
+  /** Services that this context offers. */
+  private readonly offered = new Set<string>();
+
+  constructor(session: Session) {
+    super();
+    this.session = session;
+    session.users++;
+  }
+
+  protected override get owner(): object {
+    return this;
+  }
+
+  protected override get ended(): AbortSignal {
+    return this.ending.signal;
+  }
+
+  /** Another context on the same socket and identity, with a transaction and tpurcode of its own. */
+  fork(): Context {
+    this.check('fork');
+    return new Context(this.session);
+  }
+
+  /** Leaves: rolls back an open transaction and gives up calls under way. Repeated calls succeed. Takes at most two seconds. */
+  tpterm(): Promise<void> {
+    this.leaving ??= this.leave();
+    return this.leaving;
+  }
+
+  /** The same as tpterm. */
+  close(): Promise<void> {
+    return this.tpterm();
+  }
+
+  /**
+   * Opens the context's transaction.
+   * @param timeoutS seconds until the daemon rolls it back; 0: the largest it allows
+   * @throws TPEINVAL, TPENOENT MAXGTT are open, TPEPROTO in a transaction already [tpbegin(3c)]
+   */
+  async tpbegin(timeoutS: number, flags = 0): Promise<void> {
+    const operation = 'tpbegin';
+    this.check(operation);
+    noFlags(operation, flags);
+    if (this.tx !== null || this.beginning) throw protocol(operation, 'in a transaction already');
+    this.beginning = true;
+    try {
+      this.tx = await Tx.begin(this.session, { operation, timeoutS, owner: this });
+    } finally {
+      this.beginning = false;
+    }
+  }
+
+  /**
+   * Commits; afterwards the context is in no transaction, whatever came out.
+   * @throws TPEABORT rolled back; TPEPROTO in none; TPETIME, or TPESYSTEM with outcomeUnknown: not known [tpcommit(3c)]
+   */
+  async tpcommit(flags = 0): Promise<void> {
+    await this.endTx('tpcommit', flags).commit('tpcommit');
+  }
+
+  /** Rolls back. @throws TPEPROTO in no transaction [tpabort(3c)] */
+  async tpabort(flags = 0): Promise<void> {
+    await this.endTx('tpabort', flags).abort('tpabort');
+  }
+
+  /** 1 in a transaction, else 0. */
+  tpgetlev(): 0 | 1 {
+    return this.tx === null ? 0 : 1;
+  }
+
+  /**
+   * Offers a service; a second call with the same function changes the concurrency.
+   * @throws TPEINVAL, TPELIMIT, TPEPERM, TPEMATCH the name has another function [tpadvertise(3c)]
+   */
+  async tpadvertise(name: string, service: Service, options: ServeOptions = {}): Promise<void> {
+    this.check('tpadvertise');
+    const concurrency = whole('concurrency', options.concurrency ?? 16, LIMIT.IN_FLIGHT_DEFAULT);
+    if (concurrency === 0) throw invalid('tpadvertise', 'concurrency 0');
+    const onError = options.onError ?? this.session.onError;
+    await this.session.services.advertise(name, service, { concurrency, onError });
+    this.offered.add(name);
+  }
+
+  /** Withdraws a service. @throws TPENOENT not offered [tpunadvertise(3c)] */
+  async tpunadvertise(name: string): Promise<void> {
+    this.check('tpunadvertise');
+    await this.session.services.unadvertise(name);
+    this.offered.delete(name);
+  }
+
+  /** Offers services until the signal aborts or the context ends; resolves after the requests under way. */
+  async serve(services: Readonly<Record<string, Service>>, options: ServeOptions = {}): Promise<void> {
+    const { signal } = options;
+    try {
+      for (const [name, service] of Object.entries(services)) await this.tpadvertise(name, service, options);
+      await aborted(signal === undefined ? this.ended : AbortSignal.any([signal, this.ended]));
+    } finally {
+      await Promise.all(Object.keys(services).map((name) => this.retire(name)));
+    }
+  }
+
+  /**
+   * Runs `work` in a transaction of its own, beside others: commits when it resolves, rolls back when it throws.
+   * @throws what `work` throws; TPEABORT when the commit ended in a rollback
+   */
+  async transaction<R>(
+    work: (tx: Transaction) => Promise<R> | R,
+    options: TransactionOptions = {},
+  ): Promise<R> {
+    const operation = 'transaction';
+    this.check(operation);
+    const { timeoutS = 30, signal } = options;
+    const tx = await Tx.begin(this.session, { operation, timeoutS, signal, owner: this });
+    let result: R;
+    try {
+      result = await work(this.within(tx));
+    } catch (error) {
+      await tx.abort(operation).catch(this.session.onError);
+      throw error;
+    }
+    await tx.commit(operation);
+    return result;
+  }
+
+  /** What the daemon counts; of one queue space, or of everything. @throws TPENOENT no such queue space */
+  async stat(qspace = ''): Promise<Statistics> {
+    this.check('stat');
+    const call = new PlainCall({ operation: 'stat', request: { op: OP.STAT, id: 0, qspace } });
+    call.owner = this;
+    const reply = await this.session.submit(call).promise;
+    if (reply.op !== OP.STAT)
+      throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation: 'stat', text: 'no answer' });
+    return reply.stat;
+  }
+
+  protected override within(tx: Tx): Transaction {
+    return new Transaction({ session: this.session, owner: this, ended: this.ended }, tx);
+  }
+
+  protected override currentTx(operation: string): Tx | null {
+    this.check(operation);
+    return this.tx;
+  }
+
+  /** Withdraws a service of this context and waits for its running requests. */
+  private async retire(name: string): Promise<void> {
+    if (this.offered.delete(name)) await this.session.services.retire(name);
+  }
+
+  private endTx(operation: string, flags: number): Tx {
+    this.check(operation);
+    noFlags(operation, flags);
+    const { tx } = this;
+    if (tx === null) throw protocol(operation, 'not in a transaction');
+    this.tx = null;
+    return tx;
+  }
+
+  private check(operation: string): void {
+    if (this.leaving !== null) throw protocol(operation, 'the context was ended');
+  }
+
+  private async leave(): Promise<void> {
+    const { session, tx } = this;
+    this.tx = null;
+    this.ending.abort(protocol('tpterm', 'the context was ended'));
+    if (--session.users === 0) {
+      await session.close();
+      return;
+    }
+    const calls = session.callsOf(this);
+    for (const call of calls) call.abort(protocol('tpterm', 'the context was ended'));
+    const last: Promise<unknown>[] = calls.map((call) => call.promise.catch(ignore));
+    last.push(...[...this.offered].map((name) => this.retire(name)));
+    if (tx !== null) last.push(tx.abort('tpterm').catch(ignore));
+    const late = new AbortController();
+    await Promise.race([Promise.all(last), pause(LEAVE_MS, late.signal)]);
+    late.abort();
+  }
+}
+
+function reconnectPauses(given: boolean | { initialMs?: number; maxMs?: number }): {
+  initialMs: number;
+  maxMs: number;
+} | null {
+  if (given === false) return null;
+  const { initialMs = 100, maxMs = 2000 } = given === true ? {} : given;
+  const first = whole('reconnect.initialMs', initialMs, 0x7fff_ffff);
+  return { initialMs: first, maxMs: Math.max(first, whole('reconnect.maxMs', maxMs, 0x7fff_ffff)) };
+}
+
+function ident(member: string, value = ''): string {
+  if (Buffer.byteLength(value) <= LIMIT.MAXTIDENT && !value.includes('\0')) return value;
+  throw invalid('tpinit', `${member} is longer than ${LIMIT.MAXTIDENT} bytes`);
+}
+
+function initData(data: Uint8Array | undefined): Uint8Array | null {
+  if (data === undefined) return null;
+  if (data.length <= LIMIT.HELLO_DATA_BYTES) return data;
+  throw invalid('tpinit', `data is longer than ${LIMIT.HELLO_DATA_BYTES} bytes`);
+}
+
+function whole(member: string, value: number, max: number): number {
+  if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value;
+  throw invalid('tpinit', `${member} ${value}`);
+}
+
+function noFlags(operation: string, flags: number): void {
+  if (flags !== 0) throw invalid(operation, `flags ${flags}`);
+}
+
+function invalid(operation: string, text: string): TpError {
+  return new TpError({ tperrno: TPERRNO.TPEINVAL, operation, text });
+}
+
+function protocol(operation: string, text: string): TpError {
+  return new TpError({ tperrno: TPERRNO.TPEPROTO, operation, text });
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : new Error(String(error)));
+}
+
+function ignore(): void {}

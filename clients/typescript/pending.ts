@@ -1,0 +1,227 @@
+// A call that has been made and not answered. Owns its promise, its abort signal, and how an answer becomes a result or a TpError. Invariants:
+// a call is settled exactly once; an aborted call that was already sent is cancelled at the daemon and settled by its own answer, so a
+// message that was taken is never lost to the race. Must not know sockets; whoever carries it is a port.
+import { OP, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
+import type {
+  Dequeue,
+  Enqueue,
+  ErrorReply,
+  QueueNames,
+  Reply,
+  Request,
+  Return,
+} from '../../proto/message.ts';
+import { type Abortable, offAbort, onAbort } from './abort-hub.ts';
+import { fromWire, ownBytes, type Received } from './buffer.ts';
+import { TpError } from './error.ts';
+import { fillCtl, type TPQCTL } from './tpqctl.ts';
+
+/** Requests that are answered. */
+export type AnsweredRequest = Exclude<Request, Return>;
+
+/** What holds a call: a list of waiting calls, or a connection that has sent it. */
+export interface Carrier {
+  /** The caller gave up: take the call out, or ask the daemon to cancel it. */
+  abandon(call: PendingCall): void;
+}
+
+/** The transaction a call belongs to: it can only be sent on that connection. */
+export interface TxRef {
+  readonly number: number;
+  readonly carrier: Carrier;
+}
+
+export interface CallOptions {
+  operation: string;
+  request: AnsweredRequest;
+  tx?: TxRef | null;
+  signal?: AbortSignal | undefined;
+}
+
+/** Declared as a method, so that a PendingCall of any T is a PendingCall. */
+interface Resolver<T> {
+  resolve(value: T): void;
+}
+
+/** A call; T is what its promise gives. */
+export abstract class PendingCall<T = unknown> implements Abortable {
+  readonly promise: Promise<T>;
+  readonly operation: string;
+  readonly request: AnsweredRequest;
+  readonly tx: TxRef | null;
+  /** The queue that the request names; becomes a name or a handle when it is sent. */
+  queue: QueueNames | null = null;
+  carrier: Carrier | null = null;
+  /** Sent, so the daemon will answer it. */
+  sent = false;
+  settled = false;
+  /** May wait at the daemon for long, holding a place among the requests in flight. */
+  readonly parks: boolean;
+  /** Who made it: contexts give up their own calls when they end. */
+  owner: object | null = null;
+  protected resolve!: Resolver<T>['resolve'];
+  private reject!: (error: unknown) => void;
+  private readonly signal: AbortSignal | undefined;
+
+  constructor(options: CallOptions) {
+    this.operation = options.operation;
+    this.request = options.request;
+    this.tx = options.tx ?? null;
+    this.signal = options.signal;
+    this.parks = isParking(options.request);
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    if (this.signal !== undefined) this.listen(this.signal);
+  }
+
+  /** The daemon's answer. */
+  answer(reply: Reply): void {
+    if (this.settled) return;
+    if (reply.op === OP.ERROR) {
+      this.fail(this.errorOf(reply));
+      return;
+    }
+    try {
+      this.succeed(reply);
+    } catch (error) {
+      this.fail(error);
+    }
+    this.settle();
+  }
+
+  fail(error: unknown): void {
+    if (this.settled) return;
+    this.settle();
+    this.reject(error);
+  }
+
+  /** Fails without an answer. */
+  failWith(tperrno: number, text: string, more: { cause?: unknown; outcomeUnknown?: boolean } = {}): void {
+    if (!this.settled) this.fail(new TpError({ tperrno, operation: this.operation, text, ...more }));
+  }
+
+  /** The connection is gone. A request of a transaction has a known outcome: rolled back. */
+  failLost(reason: string): void {
+    const outcomeUnknown = this.sent && this.changesSomething();
+    const suffix = outcomeUnknown
+      ? '; the request was sent and its outcome is unknown'
+      : this.tx === null || this.request.op === OP.ABORT
+        ? ''
+        : '; the transaction is rolled back';
+    this.failWith(TPERRNO.TPESYSTEM, `${reason}${suffix}`, { outcomeUnknown });
+  }
+
+  /** As when the caller's signal aborts. */
+  abort(reason: unknown): void {
+    if (this.settled) return;
+    this.carrier?.abandon(this);
+    if (!this.sent)
+      this.failWith(TPERRNO.TPGOTSIG, 'aborted by its caller before it was sent', { cause: reason });
+  }
+
+  protected abstract succeed(reply: Reply): void;
+
+  protected errorOf(reply: ErrorReply): TpError {
+    const { tperrno, diagnostic, message } = reply;
+    const cause =
+      tperrno === TPERRNO.TPGOTSIG && this.signal?.aborted === true ? this.signal.reason : undefined;
+    return new TpError({ tperrno, diagnostic, operation: this.operation, text: message, cause });
+  }
+
+  private changesSomething(): boolean {
+    const { request } = this;
+    if (request.op === OP.COMMIT) return true;
+    if (request.op === OP.ENQUEUE || request.op === OP.CALL) return request.tx === 0;
+    return request.op === OP.DEQUEUE && request.tx === 0 && ((request.ctl?.flags ?? 0) & TPQ.TPQPEEK) === 0;
+  }
+
+  private listen(signal: AbortSignal): void {
+    if (signal.aborted) {
+      this.failWith(TPERRNO.TPGOTSIG, 'its signal was aborted already', { cause: signal.reason });
+      return;
+    }
+    onAbort(signal, this);
+  }
+
+  private settle(): void {
+    this.settled = true;
+    if (this.signal !== undefined) offAbort(this.signal, this);
+  }
+}
+
+/** A request whose answer is passed on as it is. */
+export class PlainCall extends PendingCall<Reply> {
+  protected override succeed(reply: Reply): void {
+    if (reply.op !== this.request.op) throw unexpected(this.operation);
+    this.resolve(reply);
+  }
+}
+
+export class EnqueueCall extends PendingCall<void> {
+  private readonly ctl: TPQCTL | null;
+
+  constructor(options: CallOptions & { request: Enqueue }, ctl: TPQCTL | null) {
+    super(options);
+    this.ctl = ctl;
+  }
+
+  protected override succeed(reply: Reply): void {
+    if (reply.op !== OP.ENQUEUE) throw unexpected(this.operation);
+    if (this.ctl !== null && reply.msgid !== null) this.ctl.msgid = ownBytes(reply.msgid);
+    this.resolve();
+  }
+
+  protected override errorOf(reply: ErrorReply): TpError {
+    noteDiagnostic(this.ctl, reply);
+    return super.errorOf(reply);
+  }
+}
+
+export class DequeueCall extends PendingCall<Received> {
+  private readonly ctl: TPQCTL | null;
+
+  constructor(options: CallOptions & { request: Dequeue }, ctl: TPQCTL | null) {
+    super(options);
+    this.ctl = ctl;
+  }
+
+  protected override succeed(reply: Reply): void {
+    if (reply.op !== OP.DEQUEUE) throw unexpected(this.operation);
+    if (this.ctl !== null) fillCtl(this.ctl, reply.ctl);
+    this.resolve(fromWire(reply.body));
+  }
+
+  protected override errorOf(reply: ErrorReply): TpError {
+    noteDiagnostic(this.ctl, reply);
+    return super.errorOf(reply);
+  }
+}
+
+/** Whether a call with these flags must not wait for a connection [spec 2.2 TPNOBLOCK]. */
+export function mustNotBlock(request: AnsweredRequest): boolean {
+  return 'flags' in request && request.op !== OP.HELLO && (request.flags & TPFLAG.TPNOBLOCK) !== 0;
+}
+
+/** Whether the blocking timeout does not apply to a call [spec 2.2 TPNOTIME]. */
+export function isUntimed(request: AnsweredRequest): boolean {
+  return 'flags' in request && request.op !== OP.HELLO && (request.flags & TPFLAG.TPNOTIME) !== 0;
+}
+
+function isParking(request: AnsweredRequest): boolean {
+  if (request.op === OP.DEQUEUE) return ((request.ctl?.flags ?? 0) & TPQ.TPQWAIT) !== 0;
+  return request.op === OP.CALL;
+}
+
+function noteDiagnostic(ctl: TPQCTL | null, reply: ErrorReply): void {
+  if (ctl !== null && reply.tperrno === TPERRNO.TPEDIAGNOSTIC) ctl.diagnostic = reply.diagnostic;
+}
+
+function unexpected(operation: string): TpError {
+  return new TpError({
+    tperrno: TPERRNO.TPESYSTEM,
+    operation,
+    text: 'the daemon answered with something else than the request asks for',
+  });
+}

@@ -1,0 +1,193 @@
+// The services that a session offers. Owns their names, their handlers and the requests that run. Invariants: a service is announced on every
+// new connection; a request is answered on the connection it came by, or not at all; a handler that throws fails its own request only.
+// Must not know how the connection is made.
+import { LIMIT, OP, RVAL, TPERRNO } from '../../proto/codes.ts';
+import { tooLargeText } from '../../proto/frame.ts';
+import type { Return, ServiceRequest, TypedData } from '../../proto/message.ts';
+import { toWire } from './buffer.ts';
+import type { Connection } from './connection.ts';
+import { ServiceFailure, TpError } from './error.ts';
+import { PlainCall } from './pending.ts';
+import { type Service, ServiceCall } from './service.ts';
+import type { Session } from './session.ts';
+
+interface Offer {
+  readonly service: Service;
+  concurrency: number;
+  active: number;
+  onError: (error: unknown) => void;
+  /** Told when the last running request has ended. */
+  idle: (() => void)[];
+}
+
+export interface OfferOptions {
+  concurrency: number;
+  onError: (error: unknown) => void;
+}
+
+const NO_DATA: TypedData = { type: '', subtype: '', data: null };
+
+export class ServiceRegistry {
+  private readonly offers = new Map<string, Offer>();
+  private readonly running = new Set<ServiceCall>();
+  private readonly session: Session;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  get size(): number {
+    return this.offers.size;
+  }
+
+  /** Offers a service. TPEMATCH: the name has another handler; else as the daemon says. */
+  async advertise(name: string, service: Service, options: OfferOptions): Promise<void> {
+    checkName('tpadvertise', name);
+    const known = this.offers.get(name);
+    if (known !== undefined && known.service !== service) {
+      throw failure('tpadvertise', TPERRNO.TPEMATCH, `${name} is offered by another function`);
+    }
+    if (known === undefined) this.offers.set(name, { service, active: 0, idle: [], ...options });
+    else known.concurrency = options.concurrency;
+    try {
+      await this.session.submit(advertiseCall(name, options.concurrency)).promise;
+    } catch (error) {
+      if (known === undefined) this.offers.delete(name);
+      throw error;
+    }
+  }
+
+  /** Withdraws a service; requests that arrived before the daemon's answer still run. TPENOENT: not offered. */
+  async unadvertise(name: string): Promise<void> {
+    checkName('tpunadvertise', name);
+    if (!this.offers.has(name)) throw failure('tpunadvertise', TPERRNO.TPENOENT, `${name} is not offered`);
+    if (this.session.connection === null) {
+      this.offers.delete(name);
+      return;
+    }
+    const request = { op: OP.UNADVERTISE, id: 0, service: name } as const;
+    try {
+      await this.session.submit(new PlainCall({ operation: 'tpunadvertise', request })).promise;
+    } finally {
+      this.offers.delete(name);
+    }
+  }
+
+  /** Resolves when no request of the service runs. */
+  async idle(name: string, offer: Offer | undefined = this.offers.get(name)): Promise<void> {
+    if (offer === undefined || offer.active === 0) return;
+    await new Promise<void>((resolve) => {
+      offer.idle.push(resolve);
+    });
+  }
+
+  /** Withdraws a service and waits for its running requests; never fails. */
+  async retire(name: string): Promise<void> {
+    const offer = this.offers.get(name);
+    try {
+      await this.unadvertise(name);
+    } catch (error) {
+      if (!this.session.closed) offer?.onError(error);
+    }
+    await this.idle(name, offer);
+  }
+
+  /** Sends the offers on a new connection. */
+  announce(connection: Connection): void {
+    for (const [name, offer] of this.offers) {
+      const call = advertiseCall(name, offer.concurrency);
+      call.promise.catch((error: unknown) => {
+        if (!connection.ended) offer.onError(error);
+      });
+      connection.submitNow(call);
+    }
+  }
+
+  connectionEnded(): void {
+    for (const call of this.running) call.end(new Error('the connection was lost'));
+  }
+
+  /** Runs a pushed request and answers it. */
+  run(request: ServiceRequest, connection: Connection): void {
+    const offer = this.offers.get(request.service);
+    if (offer === undefined) {
+      connection.sendReturn(failed(request.id, 0));
+      return;
+    }
+    const call = new ServiceCall(request);
+    this.running.add(call);
+    offer.active++;
+    this.outcome(offer, call)
+      .then((reply) => connection.sendReturn(reply), this.session.onError)
+      .finally(() => {
+        this.running.delete(call);
+        call.end(new Error('the service has returned'));
+        if (--offer.active === 0) for (const idle of offer.idle.splice(0)) idle();
+      });
+  }
+
+  private async outcome(offer: Offer, call: ServiceCall): Promise<Return> {
+    try {
+      call.decode();
+      const body = this.checked(toWire(await offer.service(call)));
+      return { op: OP.RETURN, id: call.id, rval: RVAL.TPSUCCESS, rcode: integer(call.rcode), body };
+    } catch (error) {
+      if (ServiceFailure.is(error)) {
+        try {
+          return { ...failed(call.id, error.rcode), body: this.checked(toWire(error.data)) };
+        } catch (second) {
+          report(offer, second);
+          return failed(call.id, error.rcode);
+        }
+      }
+      report(offer, error);
+      return failed(call.id, call.rcode);
+    }
+  }
+
+  private checked(body: TypedData): TypedData {
+    const bytes = body.data?.length ?? 0;
+    const limit = this.session.messageBytesMax;
+    if (bytes > limit) throw failure('tpreturn', TPERRNO.TPEINVAL, tooLargeText(bytes, limit));
+    return body;
+  }
+}
+
+function report(offer: Offer, error: unknown): void {
+  try {
+    offer.onError(error);
+  } catch {
+    // What a reporter throws has nobody left to be told to; the request is answered all the same.
+  }
+}
+
+function failed(id: number, rcode: number): Return {
+  return {
+    op: OP.RETURN,
+    id,
+    rval: RVAL.TPFAIL,
+    rcode: integer(rcode),
+    body: NO_DATA,
+  };
+}
+
+/** An rcode that can be sent. */
+function integer(rcode: number): number {
+  return Number.isSafeInteger(rcode) ? rcode : 0;
+}
+
+function advertiseCall(service: string, concurrency: number): PlainCall {
+  return new PlainCall({
+    operation: 'tpadvertise',
+    request: { op: OP.ADVERTISE, id: 0, service, concurrency },
+  });
+}
+
+function checkName(operation: string, name: string): void {
+  if (name !== '' && !name.startsWith('.') && Buffer.byteLength(name) <= LIMIT.TMQNAMELEN) return;
+  throw failure(operation, TPERRNO.TPEINVAL, `service name ${JSON.stringify(name)}`);
+}
+
+function failure(operation: string, tperrno: number, text: string): TpError {
+  return new TpError({ tperrno, operation, text });
+}

@@ -1,0 +1,77 @@
+// One request as a service sees it [TPSVCINFO, spec 3.5]. Invariants: its signal is made only when asked for, and is aborted when nobody waits
+// for the answer any more: the caller's time is over, the connection is lost, the service has returned.
+import type { ServiceRequest } from '../../proto/message.ts';
+import { fromWire, ownBytes } from './buffer.ts';
+
+/** A service: its value is the reply's data (TPSUCCESS); a ServiceFailure is TPFAIL with data, any other throw TPFAIL without. */
+export type Service = (request: ServiceCall) => unknown;
+
+export class ServiceCall {
+  readonly id: number;
+  readonly service: string;
+  /** TPFLAG bits: TPTRAN in the caller's transaction, TPNOREPLY nobody wants an answer. */
+  readonly flags: number;
+  readonly type: string;
+  readonly subtype: string;
+  /** As the buffer's type says; null when there is no data. */
+  data: unknown = null;
+  /** 16 opaque bytes: the client that asked; through a forwarder, the one that enqueued. */
+  readonly cltid: Uint8Array;
+  /** The client's application key; -1: none. */
+  readonly appkey: number;
+  /** Milliseconds that the caller waits; 0: no limit. */
+  readonly timeoutMs: number;
+  /** What the caller finds in tpurcode; an integer, 0 unless the service sets it. */
+  rcode = 0;
+  private readonly request: ServiceRequest;
+  private controller: AbortController | null = null;
+  private timer: NodeJS.Timeout | undefined;
+  private endedBy: Error | null = null;
+
+  constructor(request: ServiceRequest) {
+    this.request = request;
+    this.id = request.id;
+    this.service = request.service;
+    this.flags = request.flags;
+    this.type = request.body.type;
+    this.subtype = request.body.subtype;
+    this.cltid = ownBytes(request.cltid);
+    this.appkey = request.appkey;
+    this.timeoutMs = request.timeoutMs;
+  }
+
+  /** The data as text, whatever its type. */
+  get text(): string {
+    const { data } = this.request.body;
+    if (typeof this.data === 'string') return this.data;
+    return data === null ? '' : Buffer.from(data.buffer, data.byteOffset, data.length).toString('utf8');
+  }
+
+  /** Aborted when the answer has become useless. */
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController();
+      if (this.endedBy !== null) this.controller.abort(this.endedBy);
+      else if (this.timeoutMs > 0) this.startTimer();
+    }
+    return this.controller.signal;
+  }
+
+  /** Reads the data; throws TPEOTYPE when it is not of its type. */
+  decode(): void {
+    this.data = fromWire(this.request.body).data;
+  }
+
+  end(reason: Error): void {
+    if (this.endedBy !== null) return;
+    this.endedBy = reason;
+    clearTimeout(this.timer);
+    this.controller?.abort(reason);
+  }
+
+  private startTimer(): void {
+    const ms = Math.min(this.timeoutMs, 0x7fff_ffff);
+    this.timer = setTimeout(() => this.end(new Error(`the caller waited ${ms} ms`)), ms);
+    this.timer.unref();
+  }
+}
