@@ -97,6 +97,7 @@ export class SpaceEngine {
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
     this.armClockPair();
     this.processDue();
+    this.armDue();
   }
 
   set onFailure(run: (error: LogError) => void) {
