@@ -1,0 +1,286 @@
+// Segments ahead of need: how many there are, what room they give, what a full disk does, how old ones come back.
+
+import { describe, expect, test } from 'vitest';
+import { FaultyFileIo, MemoryDisk } from '../fault/faulty-file-io.ts';
+import type { FaultKind } from '../fault/faulty-file-io.ts';
+import { segmentPath } from '../fault/frames.ts';
+import { Ledger, SEGMENT, openOn } from '../fault/ledger.ts';
+import type { Opened } from '../fault/ledger.ts';
+
+function segments(disk: MemoryDisk): string[] {
+  return disk.files().filter((path) => path.endsWith('.log'));
+}
+
+async function quiet(opened: Opened): Promise<void> {
+  const { writer } = opened;
+  for (let coming = writer.roomComing(); coming !== null; coming = writer.roomComing()) await coming;
+}
+
+async function opened(io: FaultyFileIo, limitBytes?: number): Promise<{ ledger: Ledger; open: Opened }> {
+  const ledger = new Ledger();
+  const open = await ledger.reopen(io, limitBytes === undefined ? {} : { limitBytes });
+  await quiet(open);
+  return { ledger, open };
+}
+
+/** A disk that takes so many segments and no more. */
+function smallDisk(disk: MemoryDisk, most: { segments: number }): FaultyFileIo {
+  const io = new FaultyFileIo(disk);
+  io.faults = ({ creates }): FaultKind | null => {
+    const files = disk.files().filter((path) => !path.endsWith('.first')).length;
+    return creates && files >= most.segments ? 'ENOSPC' : null;
+  };
+  return io;
+}
+
+describe('the quiet state', () => {
+  test('an empty log has its segment and two prepared ones, and room for one', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const { open } = await opened(io);
+    expect(segments(io.disk)).toEqual([1, 2, 3].map(segmentPath));
+    const { room, bytes } = open.log.stat();
+    expect(bytes).toBe(3 * SEGMENT);
+    expect(room).toBeGreaterThan(SEGMENT);
+    expect(room).toBeLessThan(2 * SEGMENT);
+    await open.log.close();
+  });
+
+  test('a restart finds the prepared segments again and makes no others', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const { ledger, open } = await opened(io);
+    await open.log.close();
+    for (let i = 0; i < 5; i++) {
+      const again = await ledger.reopen(new FaultyFileIo(io.disk));
+      await quiet(again);
+      await again.log.close();
+    }
+    expect(segments(io.disk)).toEqual([1, 2, 3].map(segmentPath));
+  });
+
+  test('what was prepared for a burst goes when it is quiet again', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const { open } = await opened(io);
+    expect(open.writer.reserve(10 * SEGMENT)).toBe(false);
+    await quiet(open);
+    expect(open.writer.reserve(10 * SEGMENT)).toBe(true);
+    expect(segments(io.disk).length).toBeGreaterThan(11);
+    open.clock.advance(20_000);
+    await quiet(open);
+    expect(segments(io.disk).length).toBeGreaterThan(11);
+    open.writer.release(10 * SEGMENT);
+    for (let i = 0; i < 4; i++) {
+      open.clock.advance(20_000);
+      await quiet(open);
+    }
+    expect(segments(io.disk).length).toBeLessThanOrEqual(4);
+    await open.log.close();
+    expect(open.clock.timers).toBe(0);
+  });
+});
+
+describe('room', () => {
+  test('what is reserved can be appended, also when it comes as single records', async () => {
+    for (const size of [40, 300, 5000, 30_000]) {
+      const io = new FaultyFileIo(new MemoryDisk());
+      const { ledger, open } = await opened(io, 6 * SEGMENT);
+      const { recordOverheadBytes } = open.log.describe();
+      let reserved = 0;
+      while (open.writer.reserve(size + recordOverheadBytes)) reserved++;
+      expect(reserved).toBeGreaterThan(0);
+      io.faults = ({ creates }) => (creates ? 'ENOSPC' : null);
+      for (let i = 0; i < reserved; i++) {
+        const append = ledger.append(open.writer, size);
+        open.writer.release(size + recordOverheadBytes);
+        await append;
+      }
+      await open.log.close();
+    }
+  });
+
+  test('a limit on the log is kept', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const { ledger, open } = await opened(io, 8 * SEGMENT);
+    let appended = 0;
+    for (let waits = 0; waits < 200; waits++) {
+      if (open.writer.reserve(20_120)) {
+        await ledger.append(open.writer, 20_000);
+        open.writer.release(20_120);
+        appended++;
+      } else {
+        const coming = open.writer.roomComing();
+        if (coming === null) break;
+        await coming;
+      }
+      expect(segments(io.disk).length).toBeLessThanOrEqual(8);
+    }
+    expect(appended).toBeGreaterThan(15);
+    expect(open.log.stat().bytes).toBeLessThanOrEqual(8 * SEGMENT);
+    await open.log.close();
+  });
+
+  test('a request beyond all measure is refused and prepares nothing', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const { open } = await opened(io);
+    expect(open.writer.reserve(2 ** 40)).toBe(false);
+    expect(open.writer.roomComing()).toBeNull();
+    await open.log.close();
+  });
+});
+
+describe('a full disk', () => {
+  test('only lowers the room; a trim brings it back at once', async () => {
+    const disk = new MemoryDisk();
+    const io = smallDisk(disk, { segments: 6 });
+    const { ledger, open } = await opened(io);
+    for (;;) {
+      if (open.writer.reserve(20_120)) {
+        await ledger.append(open.writer, 20_000);
+        open.writer.release(20_120);
+        continue;
+      }
+      const coming = open.writer.roomComing();
+      if (coming === null) break;
+      await coming;
+    }
+    expect(open.log.stat().engineHealthy).toBe(true);
+    expect(open.writer.reserve(20_120)).toBe(false);
+    // The segment that is kept back still takes what has to be appended.
+    await ledger.append(open.writer, 20_000);
+    await ledger.trim(open.writer, ledger.entries.length - 1);
+    await quiet(open);
+    expect(open.writer.reserve(20_120)).toBe(true);
+    await open.log.close();
+    const again = await ledger.reopen(new FaultyFileIo(disk));
+    await again.log.close();
+  });
+
+  test('is tried again by the clock', async () => {
+    const most = { segments: 2 };
+    const io = smallDisk(new MemoryDisk(), most);
+    const { open } = await opened(io);
+    expect(segments(io.disk)).toHaveLength(2);
+    // One is kept back, so only the rest of the current one is given.
+    expect(open.log.stat().room).toBeLessThan(SEGMENT);
+    expect(open.writer.reserve(SEGMENT)).toBe(false);
+    expect(open.writer.roomComing()).toBeNull();
+    most.segments = 10;
+    open.clock.advance(6000);
+    await quiet(open);
+    expect(open.writer.reserve(SEGMENT)).toBe(true);
+    await open.log.close();
+  });
+
+  test('an append that finds no segment waits for one, is readable meanwhile, and nothing is lost', async () => {
+    const disk = new MemoryDisk();
+    const most = { segments: 2 };
+    const { ledger, open } = await opened(smallDisk(disk, most));
+    await ledger.append(open.writer, 40_000);
+    await ledger.append(open.writer, 40_000);
+    const waiting = ledger.append(open.writer, 40_000);
+    let settled = false;
+    void waiting.then(() => {
+      settled = true;
+    });
+    await new Promise(setImmediate);
+    await ledger.readBack(open.writer, 2);
+    expect(settled).toBe(false);
+    expect(open.writer.reserve(1)).toBe(false);
+    most.segments = 10;
+    open.clock.advance(6000);
+    await waiting;
+    for (let i = 0; i < 5; i++) await ledger.append(open.writer, 40_000);
+    await open.log.close();
+    const again = await ledger.reopen(new FaultyFileIo(disk));
+    expect(again.batches).toBe(8);
+    await again.log.close();
+  });
+
+  test('a close gives up an append that waits for a segment', async () => {
+    const disk = new MemoryDisk();
+    const { ledger, open } = await opened(smallDisk(disk, { segments: 2 }));
+    await ledger.append(open.writer, 40_000);
+    await ledger.append(open.writer, 40_000);
+    const waiting = ledger.append(open.writer, 150_000);
+    const reading = open.writer.read(ledger.entries[2]?.ref ?? 0, 0, 150_000);
+    await new Promise(setImmediate);
+    await open.log.close();
+    await expect(waiting).rejects.toMatchObject({ kind: 'Unavailable' });
+    await reading.catch(() => {});
+    const again = await ledger.reopen(new FaultyFileIo(disk));
+    expect(again.batches).toBe(2);
+    await again.log.close();
+  });
+
+  test('starts on it, with nothing to spare', async () => {
+    const disk = new MemoryDisk();
+    const { ledger, open } = await opened(new FaultyFileIo(disk));
+    for (let i = 0; i < 4; i++) await ledger.append(open.writer, 30_000);
+    await open.log.close();
+    for (let i = 0; i < 20; i++) {
+      const io = new FaultyFileIo(disk);
+      io.faults = ({ creates }) => (creates ? 'ENOSPC' : null);
+      const again = await ledger.reopen(io);
+      await ledger.append(again.writer, 100);
+      await ledger.readBack(again.writer, 0);
+      await again.log.close();
+    }
+  });
+});
+
+describe('old segments', () => {
+  test('are recycled when segments are wanted, else deleted', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const { ledger, open } = await opened(io);
+    for (let i = 0; i < 60; i++) {
+      await ledger.append(open.writer, 20_000);
+      if (i % 4 === 3) await ledger.trim(open.writer, ledger.entries.length - 1);
+    }
+    await quiet(open);
+    expect(segments(io.disk).length).toBeLessThanOrEqual(4 + 8);
+    expect(io.log.filter((name) => name === 'rename').length).toBeGreaterThan(15);
+    await open.log.close();
+  });
+
+  test('wait while somebody reads them', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const ledger = new Ledger();
+    const first = await ledger.reopen(io);
+    for (let i = 0; i < 20; i++) await ledger.append(first.writer, 20_000);
+    await first.log.close();
+    const open = await ledger.reopen(io);
+    await quiet(open);
+    const release = io.holdReads();
+    const reading = ledger.readBack(open.writer, 4);
+    await ledger.trim(open.writer, 15);
+    expect(segments(io.disk)).not.toContain(segmentPath(1));
+    expect(segments(io.disk)).toContain(segmentPath(2));
+    release();
+    await reading;
+    await quiet(open);
+    expect(segments(io.disk)).not.toContain(segmentPath(2));
+    await open.log.close();
+  });
+
+  test('a log never begins where the definitions are missing', async () => {
+    const disk = new MemoryDisk();
+    const ledger = new Ledger();
+    const first = await ledger.reopen(new FaultyFileIo(disk));
+    // The next takeover does not fit: it opens a segment whose preamble is bare.
+    await ledger.append(first.writer, 1000);
+    await ledger.append(first.writer, SEGMENT - 104 - 128 - 1112 - 104 - 60);
+    await first.log.close();
+    const open = await ledger.reopen(new FaultyFileIo(disk));
+    await ledger.append(open.writer, 10);
+    await ledger.trim(open.writer, ledger.entries.length - 1);
+    expect(segments(disk)).toContain(segmentPath(1));
+    while (open.log.stat().last < 4 * SEGMENT) await ledger.append(open.writer, 5000);
+    await ledger.trim(open.writer, ledger.entries.length - 1);
+    expect(segments(disk)).not.toContain(segmentPath(1));
+    await open.log.close();
+    const again = await openOn(new FaultyFileIo(disk), {});
+    const kinds: string[] = [];
+    for await (const batch of again.writer.replay(0)) kinds.push(`${batch.kind} ${batch.records.count}`);
+    expect(kinds[0]).toBe('preamble 1');
+    await again.log.close();
+  });
+});
