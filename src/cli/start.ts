@@ -17,6 +17,9 @@ export interface StartOptions extends Omit<DaemonOptions, 'plan'> {
   readonly json?: boolean;
 }
 
+/** After a signal the process ends within this time [DESIGN 11], in milliseconds. */
+const STOP_MAX_MS = 5000;
+
 /** Runs until a signal or a failure; resolves with the exit code. */
 export async function start(options: StartOptions): Promise<number> {
   const ending = new Ending();
@@ -94,10 +97,10 @@ class Ending {
       this.resolve = resolve;
     });
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, () => {
+      process.on(signal, () => {
         this.end(EXIT.OK);
-        // A second one means now.
-        process.once(signal, () => process.exit(EXIT.REFUSED));
+        // A stop takes 5 s at most, whatever holds it up: a disk that does not answer, for example.
+        setTimeout(() => process.exit(EXIT.REFUSED), STOP_MAX_MS).unref();
       });
     }
   }

@@ -211,14 +211,16 @@ export class SpaceEngine {
 
   /** Creates or changes what is configured; returns the code and the batch to wait for. */
   define(command: DefineQueueCommand | DefineSpaceCommand): Omit<EnqueueOutcome, 'id'> {
+    // What is there already needs no room: a start with an unchanged configuration works on a full disk.
+    let changes = false;
+    const code = decide(this.space, command, { push: () => (changes = true) });
+    if (!changes) return { code, later: false, batch: 0 };
     const bytes = Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
     if (!this.journal.reserve(bytes)) {
       return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
     }
-    const before = this.journal.records.count;
-    const code = this.run(command);
-    if (this.journal.records.count === before) this.journal.release(bytes);
-    else this.journal.changed(bytes);
+    this.run(command);
+    this.journal.changed(bytes);
     return { code, later: false, batch: this.journal.batch };
   }
 
