@@ -16,7 +16,7 @@ import type { Failure, Held } from '../engine/request.ts';
 import type { Client, Pending } from './client.ts';
 import { errorReply, HeldReply, LOG_FAILED } from './reply-port.ts';
 import { ServiceCall, type Services } from './services.ts';
-import { TIMEOUT_MAX_S, type Transaction, type Transactions } from './transactions.ts';
+import type { Transaction, Transactions } from './transactions.ts';
 
 export interface AtmiPorts {
   readonly clock: Clock;
@@ -39,12 +39,6 @@ export class AtmiRequests {
   }
 
   begin(client: Client, request: Begin): void {
-    if (request.timeoutS > TIMEOUT_MAX_S) {
-      return refuse(client, request.id, [
-        TPERRNO.TPEINVAL,
-        `timeout ${request.timeoutS} is not in 0..${TIMEOUT_MAX_S} seconds`,
-      ]);
-    }
     const transaction = this.ports.transactions.begin(client, request.timeoutS);
     if (transaction === null)
       return refuse(client, request.id, [TPERRNO.TPENOENT, 'MAXGTT transactions are open']);

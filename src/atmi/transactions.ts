@@ -8,8 +8,8 @@ import type { BatchNumber, Failure, Work } from '../engine/request.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
 import type { Client } from './client.ts';
 
-/** What a transaction without a limit of its own gets, in seconds: "the largest value the system supports" [tpbegin]. */
-export const TIMEOUT_MAX_S = 2_147_483_647;
+/** "The largest value the system supports" [tpbegin], in seconds: its milliseconds are exact on any clock. Larger ones are taken as this. */
+const TIMEOUT_MAX_S = 8_000_000_000_000;
 
 export class Transaction {
   readonly number: number;

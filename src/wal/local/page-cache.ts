@@ -146,6 +146,8 @@ export class LogPages {
       const offset = at - index * this.#pageBytes;
       const length = Math.min(this.#pageBytes - offset, into.length - done);
       const page = this.#present(index, at + length) ?? (await this.#miss(index));
+      // Between the end of a load and this line another load may have taken the page: then its bytes are another's.
+      if (this.#pages.get(index) !== page) continue;
       if (at + length > page.end) throw new Error(`the log ends at ${page.end}, before ${at + length}`);
       into.set(page.bytes.subarray(offset, offset + length), done);
       done += length;
