@@ -13,11 +13,7 @@ import type { Opened, OpenOptions } from './ledger.ts';
 const SIZES = [200, 30_000, 40_000, 8, 150_000, 500, 65_000, 70_000, 12, 9000, 100];
 
 /** Two lives with appends of all kinds, trims and reads; the fault is somewhere in the second. Returns how many calls that one made. */
-async function life(
-  disk: MemoryDisk,
-  ledger: Ledger,
-  how: { io: FaultyFileIo; options: OpenOptions },
-): Promise<void> {
+async function life(ledger: Ledger, how: { io: FaultyFileIo; options: OpenOptions }): Promise<void> {
   const { io, options } = how;
   let opened: Opened | null = null;
   try {
@@ -52,7 +48,7 @@ async function withTime(clock: ManualClock, promise: Promise<void>): Promise<voi
 async function firstLife(): Promise<{ disk: MemoryDisk; entries: Ledger['entries'] }> {
   const disk = new MemoryDisk();
   const ledger = new Ledger();
-  await life(disk, ledger, { io: new FaultyFileIo(disk), options: {} });
+  await life(ledger, { io: new FaultyFileIo(disk), options: {} });
   return { disk, entries: ledger.entries };
 }
 
@@ -71,7 +67,7 @@ describe.each(['inline', 'worker'] as const)('each call fails once, sync %s', (s
     const first = await firstLife();
     const options: OpenOptions = { sync };
     const sound = new FaultyFileIo(first.disk.clone());
-    await life(sound.disk, ledgerOf(first.entries), { io: sound, options });
+    await life(ledgerOf(first.entries), { io: sound, options });
     expect(sound.calls).toBeGreaterThan(60);
     for (let n = 1; n <= sound.calls; n++) {
       const disk = first.disk.clone();
@@ -79,7 +75,7 @@ describe.each(['inline', 'worker'] as const)('each call fails once, sync %s', (s
       const io = new FaultyFileIo(disk);
       io.faults = (call) => (call.n === n ? kind : null);
       try {
-        await life(disk, ledger, { io, options });
+        await life(ledger, { io, options });
         expect(io.openFiles).toBe(0);
         if (n % 2 === 0) disk.crash(new Prng(n));
         const again = new FaultyFileIo(disk);
@@ -100,7 +96,7 @@ describe('a new log', () => {
       const ledger = new Ledger();
       const io = new FaultyFileIo(disk);
       io.faults = (call) => (call.n === n ? kind : null);
-      await life(disk, ledger, { io, options: {} });
+      await life(ledger, { io, options: {} });
       if (n % 2 === 0) disk.crash(new Prng(n));
       const { log, writer } = await ledger.reopen(new FaultyFileIo(disk));
       await ledger.append(writer, 100);
@@ -155,6 +151,25 @@ describe('a dead log', () => {
       expect(third.batches).toBe(4);
       await third.log.close();
     }
+  });
+
+  test('a read that ends early at a start is an error, never the log’s end', async () => {
+    const disk = new MemoryDisk();
+    const ledger = new Ledger();
+    const first = await ledger.reopen(new FaultyFileIo(disk));
+    // The last segment holds one batch: without it the log would look whole.
+    for (const bytes of [300, 40_000, 40_000]) await ledger.append(first.writer, bytes);
+    await first.log.close();
+    for (let n = 1; n <= 40; n++) {
+      const io = new FaultyFileIo(disk);
+      io.faults = (call) => (call.n === n && call.name === 'pread' ? 'stuck' : null);
+      const opened = await ledger.reopen(io).catch((error: unknown) => error);
+      if (opened instanceof Error) expect(opened).toMatchObject({ name: 'LogError', kind: 'Unavailable' });
+      else await (opened as Opened).log.close();
+    }
+    const last = await ledger.reopen(new FaultyFileIo(disk));
+    expect(last.batches).toBe(3);
+    await last.log.close();
   });
 
   test('a failed read harms nothing else', async () => {
