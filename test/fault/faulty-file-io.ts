@@ -212,11 +212,11 @@ export class FaultyFileIo implements FileIo {
 
   /** Reads wait until the function that is returned is called. */
   holdReads(): () => void {
-    let release = (): void => {};
+    const held: { release?: () => void } = {};
     this.#gate = new Promise((resolve) => {
-      release = resolve;
+      held.release = resolve;
     });
-    return () => release();
+    return () => held.release?.();
   }
 
   async pread(fd: number, into: Uint8Array, position: number): Promise<number> {

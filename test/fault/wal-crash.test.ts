@@ -86,6 +86,36 @@ describe('power cuts', () => {
     expect(batches).toBeGreaterThan(RUNS);
   });
 
+  test('a segment that a killed process had named but not synced is not entered before its name is durable', async () => {
+    let cases = 0;
+    for (let seed = 1; seed <= 30; seed++) {
+      const disk = new MemoryDisk();
+      const ledger = new Ledger();
+      const killed = new FaultyFileIo(disk);
+      // Dies between the renaming of the second segment and the sync of the directory.
+      let renames = 0;
+      killed.faults = ({ name }) => {
+        if (name === 'rename') renames++;
+        return renames >= 2 && name !== 'rename' ? 'EIO' : null;
+      };
+      const first = await ledger.reopen(killed).catch(() => null);
+      await new Promise(setImmediate);
+      await first?.log.close();
+      cases += disk.files().filter((path) => path.endsWith('.log')).length === 2 ? 1 : 0;
+      const io = new FaultyFileIo(disk);
+      io.faults = ({ creates }) => (creates ? 'ENOSPC' : null);
+      const second = await ledger.reopen(io);
+      await ledger.append(second.writer, 40_000);
+      await ledger.append(second.writer, 40_000);
+      await second.log.close();
+      disk.crash(new Prng(seed));
+      const third = await ledger.reopen(new FaultyFileIo(disk));
+      expect(third.batches).toBe(2);
+      await third.log.close();
+    }
+    expect(cases).toBe(30);
+  });
+
   test('negative control: a log that acknowledges before the sync is found out', async () => {
     let failures = 0;
     for (let i = 0; i < 20; i++) {

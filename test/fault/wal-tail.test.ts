@@ -225,6 +225,28 @@ describe('damage in the middle', () => {
     await isCorrupt(disk, ledger, takeover);
   });
 
+  test('a log of one segment whose first frames are damaged is not taken for a new one', async () => {
+    const written = await write([3000]);
+    for (const [from, to] of [
+      [0, 104],
+      [0, 240],
+      [0, 600],
+    ] as const) {
+      const disk = written.disk.clone();
+      patch(disk, segmentPath(1), (bytes) => {
+        bytes.fill(0x55, from, to);
+      });
+      const before = disk.snapshot();
+      // Another size than the log's: it must be found out.
+      const opening = written.ledger.reopen(new FaultyFileIo(disk), { segmentBytes: 8 * SEGMENT });
+      await expect(opening).rejects.toMatchObject({
+        kind: 'Corrupt',
+        message: expect.stringContaining(segmentPath(1)),
+      });
+      expect(disk.snapshot()).toEqual(before);
+    }
+  });
+
   test('a missing segment in the middle', async () => {
     const written = await write(SIZES);
     for (const number of [1, 2, 3]) {

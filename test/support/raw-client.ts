@@ -131,6 +131,11 @@ export function helloOf(id = 1, versions: [Value, Value] = [1, 1]): Value[] {
   return [1, id, ...versions, '', '', '', '', 0, null, 'raw client'];
 }
 
+/** Frames as [opcode, id], an ERROR as [opcode, id, tperrno]. */
+export function heads(frames: readonly Frame[]): unknown[][] {
+  return frames.map(([op, id, tperrno]) => (op === 127 ? [op, id, tperrno] : [op, id]));
+}
+
 export function frame(...values: Value[]): Buffer {
   const body = pack(values);
   const head = Buffer.alloc(4);

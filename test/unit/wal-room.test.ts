@@ -1,6 +1,7 @@
 // Segments ahead of need: how many there are, what room they give, what a full disk does, how old ones come back.
 
 import { describe, expect, test } from 'vitest';
+import { Prng } from '../../src/base/prng.ts';
 import { FaultyFileIo, MemoryDisk } from '../fault/faulty-file-io.ts';
 import type { FaultKind } from '../fault/faulty-file-io.ts';
 import { segmentPath } from '../fault/frames.ts';
@@ -11,8 +12,7 @@ function segments(disk: MemoryDisk): string[] {
   return disk.files().filter((path) => path.endsWith('.log'));
 }
 
-async function quiet(opened: Opened): Promise<void> {
-  const { writer } = opened;
+async function quiet({ writer }: Opened): Promise<void> {
   for (let coming = writer.roomComing(); coming !== null; coming = writer.roomComing()) await coming;
 }
 
@@ -43,6 +43,17 @@ describe('the quiet state', () => {
     expect(room).toBeGreaterThan(SEGMENT);
     expect(room).toBeLessThan(2 * SEGMENT);
     await open.log.close();
+  });
+
+  test('a prepared segment is whole on the disk before it counts', async () => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const io = new FaultyFileIo(new MemoryDisk());
+      const { open } = await opened(io);
+      io.disk.crash(new Prng(seed));
+      expect(segments(io.disk)).toEqual([1, 2, 3].map(segmentPath));
+      for (const path of segments(io.disk)) expect(io.disk.read(path).length).toBe(SEGMENT);
+      await open.log.close();
+    }
   });
 
   test('a restart finds the prepared segments again and makes no others', async () => {
@@ -154,6 +165,14 @@ describe('a full disk', () => {
     await again.log.close();
   });
 
+  test('without a segment to keep back nothing is given away', async () => {
+    const { ledger, open } = await opened(smallDisk(new MemoryDisk(), { segments: 1 }));
+    expect(open.log.stat().room).toBe(0);
+    expect(open.writer.reserve(1)).toBe(false);
+    await ledger.append(open.writer, 1000);
+    await open.log.close();
+  });
+
   test('is tried again by the clock', async () => {
     const most = { segments: 2 };
     const io = smallDisk(new MemoryDisk(), most);
@@ -192,6 +211,28 @@ describe('a full disk', () => {
     await open.log.close();
     const again = await ledger.reopen(new FaultyFileIo(disk));
     expect(again.batches).toBe(8);
+    await again.log.close();
+  });
+
+  test('what waits keeps its bytes, whatever is read meanwhile', async () => {
+    const disk = new MemoryDisk();
+    const ledger = new Ledger();
+    const first = await ledger.reopen(new FaultyFileIo(disk));
+    for (let i = 0; i < 10; i++) await ledger.append(first.writer, 40_000);
+    await first.log.close();
+    const most = { segments: segments(disk).length };
+    // Four pages, fewer than are asked for below.
+    const open = await ledger.reopen(smallDisk(disk, most), { cacheBytes: 1024 * 1024 });
+    const waiting = ledger.append(open.writer, 220_000);
+    for (let i = 0; i < 10; i++) await ledger.readBack(open.writer, i);
+    expect(open.writer.cached(ledger.entries[10]?.ref ?? 0, 0, 60_000)).toBeNull();
+    most.segments = 30;
+    open.clock.advance(6000);
+    await waiting;
+    await ledger.readBack(open.writer, 10);
+    await open.log.close();
+    const again = await ledger.reopen(new FaultyFileIo(disk));
+    expect(again.batches).toBe(11);
     await again.log.close();
   });
 
@@ -258,6 +299,21 @@ describe('old segments', () => {
     await reading;
     await quiet(open);
     expect(segments(io.disk)).not.toContain(segmentPath(2));
+    await open.log.close();
+  });
+
+  test('the segment of the last durable batch stays, whatever is asked', async () => {
+    const io = new FaultyFileIo(new MemoryDisk());
+    const ledger = new Ledger();
+    const open = await ledger.reopen(io, { sync: 'worker' });
+    await ledger.append(open.writer, 40_000);
+    const append = ledger.append(open.writer, 40_000);
+    const trim = open.writer.trim(open.writer.nextRef);
+    expect(open.log.stat().first).toBe(SEGMENT);
+    await append;
+    await trim;
+    await open.writer.trim(open.writer.nextRef);
+    expect(open.log.stat().first).toBe(2 * SEGMENT);
     await open.log.close();
   });
 

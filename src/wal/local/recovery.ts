@@ -82,7 +82,7 @@ interface Findings {
 export async function inspectLog(files: SegmentFiles, segmentBytes: number): Promise<Inspection> {
   const names = await files.io.readdir(files.dir);
   const segments = listSegments(files, names);
-  const size = (await sizeFromFrames(files, segments)) ?? segmentBytes;
+  const size = (await sizeFromFrames(files, segments)) ?? sizeFromFile(segments[0]) ?? segmentBytes;
   const preambles = await readPreambles(files, { segments, segmentBytes: size });
   const marked = Math.max(0, ...names.map(markedFirst));
   const first = marked > 0 ? marked : (segments[0]?.number ?? 1);
@@ -125,6 +125,14 @@ async function sizeFromFrames(files: SegmentFiles, segments: readonly SegmentFil
   return null;
 }
 
+/** Segments get their names when they have their full length: the first one's tells the size when its frame does not. */
+function sizeFromFile(segment: SegmentFile | undefined): number | null {
+  const bytes = segment?.bytes ?? 0;
+  const legal =
+    Number.isInteger(Math.log2(bytes)) && bytes >= SEGMENT_BYTES_MIN && bytes <= SEGMENT_BYTES_MAX;
+  return legal ? bytes : null;
+}
+
 async function readPreambles(
   files: SegmentFiles,
   log: { segments: readonly SegmentFile[]; segmentBytes: number },
@@ -157,6 +165,9 @@ async function inspectEmpty(findings: Findings): Promise<Inspection> {
 
 const NO_BATCH = { lastPos: -1, epoch: 0, batchNumber: -1, nonceLow: 0, nonceHigh: 0, spaceTime: 0 };
 
+/** What a first takeover and its preamble may have written. */
+const BIRTH_BYTES_MAX = 512;
+
 /** A log whose first takeover was never durable: everything there is wiped and it begins anew. */
 function inspectUnborn(findings: Findings, rests: readonly SegmentRest[]): Inspection {
   const { first, segmentBytes } = findings;
@@ -167,6 +178,9 @@ function inspectUnborn(findings: Findings, rests: readonly SegmentRest[]): Inspe
       { number: first, offset: 0 },
       'the first segment does not begin with a preamble',
     );
+  const lived = rests.find((rest) => rest.dirtyEnd > (rest.number === 1 ? BIRTH_BYTES_MAX : 0));
+  if (lived !== undefined)
+    throw damage(findings.files, { number: first, offset: 0 }, 'the log does not begin with a preamble');
   const whole: ChainPoint = { ...NO_BATCH, end: segmentBytes };
   const result = conclude(findings, whole, rests);
   return { ...result, identity: null, table: new SegmentTable(segmentBytes), wholeFrames: [] };
@@ -369,7 +383,8 @@ async function rewrite(files: SegmentFiles, frame: FrameSpan, segmentBytes: numb
   const target = { io: files.io, fd: files.fd(number) };
   const bytes = Buffer.allocUnsafeSlow(frame.bytes);
   const read = await readFully(target, bytes, frame.pos % segmentBytes);
-  if (read < bytes.length || frames.frameCrc(bytes) !== bytes.readUInt32LE(0)) {
+  if (read < bytes.length) throw new Error(`a read ended early at position ${frame.pos + read}`);
+  if (frames.frameCrc(bytes) !== bytes.readUInt32LE(0)) {
     throw damage(
       files,
       { number, offset: frame.pos % segmentBytes },
