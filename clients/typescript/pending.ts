@@ -1,7 +1,7 @@
 // A call that has been made and not answered. Owns its promise, its abort signal, and how an answer becomes a result or a TpError. Invariants:
 // a call is settled exactly once; an aborted call that was already sent is cancelled at the daemon and settled by its own answer, so a
 // message that was taken is never lost to the race. Must not know sockets; whoever carries it is a port.
-import { OP, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
+import { OP, QME, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
 import type {
   Dequeue,
   Enqueue,
@@ -127,14 +127,29 @@ export abstract class PendingCall<T = unknown> implements Abortable {
     const { tperrno, diagnostic, message } = reply;
     const cause =
       tperrno === TPERRNO.TPGOTSIG && this.signal?.aborted === true ? this.signal.reason : undefined;
-    return new TpError({ tperrno, diagnostic, operation: this.operation, text: message, cause });
+    const outcomeUnknown = this.leavesOpen(reply);
+    return new TpError({
+      tperrno,
+      diagnostic,
+      operation: this.operation,
+      text: message,
+      cause,
+      outcomeUnknown,
+    });
+  }
+
+  /** Whether the daemon answered that it does not know: its log failed under the request, or a commit ran out of time [PROTOCOL 8.1]. */
+  private leavesOpen({ tperrno, diagnostic }: ErrorReply): boolean {
+    if (!this.changesSomething()) return false;
+    if (diagnostic === QME.QMESYSTEM) return true;
+    return this.request.op === OP.COMMIT && (tperrno === TPERRNO.TPESYSTEM || tperrno === TPERRNO.TPETIME);
   }
 
   private changesSomething(): boolean {
     const { request } = this;
     if (request.op === OP.COMMIT) return true;
     if (request.op === OP.ENQUEUE || request.op === OP.CALL) return request.tx === 0;
-    return request.op === OP.DEQUEUE && request.tx === 0 && ((request.ctl?.flags ?? 0) & TPQ.TPQPEEK) === 0;
+    return request.op === OP.DEQUEUE && this.tx === null && ((request.ctl?.flags ?? 0) & TPQ.TPQPEEK) === 0;
   }
 
   private listen(signal: AbortSignal): void {
