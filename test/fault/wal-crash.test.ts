@@ -28,17 +28,19 @@ async function run(seed: number, options: RunOptions = {}): Promise<number> {
   const disk = new MemoryDisk();
   const ledger = new Ledger();
   const sync = prng.oneIn(2) ? 'inline' : 'worker';
+  // With a small cache all but small batches are written from where they are, not through the pages.
+  const cacheBytes = prng.oneIn(2) ? 2 * 1024 * 1024 : 128 * 1024;
   for (let life = 0; life < 4; life++) {
     const io = new FaultyFileIo(disk);
     io.lyingSync = options.lyingSync ?? false;
     // Dies at some call: everything from there on fails, as for a process that is gone.
     const lastCall = prng.oneIn(5) ? prng.between(1, 60) : prng.between(20, 400);
     io.faults = ({ n }) => (n > lastCall ? 'EIO' : null);
-    await live(io, ledger, { prng, sync });
+    await live(io, ledger, { prng, sync, cacheBytes });
     if (!prng.oneIn(4)) disk.crash(prng);
   }
   const io = new FaultyFileIo(disk);
-  const { log, writer } = await ledger.reopen(io, { sync });
+  const { log, writer } = await ledger.reopen(io, { sync, cacheBytes });
   for (let i = ledger.trimmed; i < ledger.entries.length; i++) await ledger.readBack(writer, i);
   await ledger.append(writer, 100);
   await log.close();
@@ -49,12 +51,12 @@ async function run(seed: number, options: RunOptions = {}): Promise<number> {
 async function live(
   io: FaultyFileIo,
   ledger: Ledger,
-  how: { prng: Prng; sync: 'inline' | 'worker' },
+  how: { prng: Prng; sync: 'inline' | 'worker'; cacheBytes: number },
 ): Promise<void> {
-  const { prng, sync } = how;
+  const { prng, sync, cacheBytes } = how;
   let opened: Opened | null = null;
   try {
-    opened = await ledger.reopen(io, { sync });
+    opened = await ledger.reopen(io, { sync, cacheBytes });
     const { writer } = opened;
     for (let i = 0; i < 60; i++) {
       await ledger.append(writer, batchBytes(prng));

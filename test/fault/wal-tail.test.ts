@@ -213,6 +213,19 @@ describe('damage in the middle', () => {
     }
   });
 
+  test('in a segment far from the end, which only the replay reads', async () => {
+    const written = await write(Array.from({ length: 40 }, () => 20_000));
+    const victims = written.frames.filter((frame) => frame.header.pos < 6 * SEGMENT);
+    for (const victim of victims) {
+      const disk = written.disk.clone();
+      patch(disk, victim.path, (bytes) => {
+        const at = victim.offset + Math.floor(victim.bytes / 2);
+        bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      });
+      await isCorrupt(disk, written.ledger, endBefore(written.frames, victim));
+    }
+  });
+
   test('a takeover that is lost with batches behind it is damage, not a torn tail', async () => {
     const written = await write([300, 300]);
     const { disk, ledger } = written;

@@ -120,12 +120,9 @@ function checkPlans(
     expect(one.bytes).toBe(frameBytes(one.recordCount, one.to - one.from));
     expect(one.from).toBe(payload);
     expect(one.firstRecord).toBe(record);
-    for (let i = 0; i < one.recordCount; i++) {
-      expect(batch.group.starts[record + i]).toBeGreaterThanOrEqual(one.from);
-      expect(batch.group.starts[record + i]).toBeLessThan(
-        Math.max(one.to, one.from + 1) + (one.continued ? 0 : 1),
-      );
-    }
+    const starts = batch.group.starts.subarray(record, record + one.recordCount);
+    // The last frame also has the records without bytes at the batch's end.
+    expect(starts.every((start) => start >= one.from && (start < one.to || !one.continued))).toBe(true);
     payload = one.to;
     record += one.recordCount;
     expect(one.continued).toBe(one !== bodies.at(-1));

@@ -1,0 +1,40 @@
+// The open batch of the bare pipeline: records behind a head with their CRC, written and synced as one.
+import { crc32 } from 'node:zlib';
+import type { PreallocatedFile } from './preallocated.ts';
+
+const HEAD_BYTES = 16;
+const RECORD_HEAD_BYTES = 12;
+const BATCH_BYTES = 8 * 1024 * 1024;
+
+export class Batch {
+  syncs = 0;
+  private readonly file: PreallocatedFile;
+  private readonly bytes = Buffer.allocUnsafeSlow(BATCH_BYTES);
+  private used = HEAD_BYTES;
+
+  constructor(file: PreallocatedFile) {
+    this.file = file;
+  }
+
+  /** Copies the data, which lie in `source` from `from` to `to`. */
+  add(head: { id: number; queue: number }, source: Buffer, range: { from: number; to: number }): void {
+    const { bytes, used } = this;
+    const length = range.to - range.from;
+    bytes.writeUInt32LE(length, used);
+    bytes.writeUInt32LE(head.id, used + 4);
+    bytes.writeUInt32LE(head.queue, used + 8);
+    source.copy(bytes, used + RECORD_HEAD_BYTES, range.from, range.to);
+    this.used += RECORD_HEAD_BYTES + length;
+  }
+
+  /** Returns when everything added is durable. */
+  commit(): void {
+    const { bytes, used } = this;
+    this.syncs++;
+    bytes.writeUInt32LE(this.syncs, 4);
+    bytes.writeUInt32LE(used, 8);
+    bytes.writeUInt32LE(crc32(bytes.subarray(4, used)), 0);
+    this.file.append(bytes, used);
+    this.used = HEAD_BYTES;
+  }
+}

@@ -1,0 +1,199 @@
+// The workloads W1 to W5 on lean connections. Each ends by counting: what was acknowledged is on the queue (W1 to W3), what was sent was
+// received once (W4, W5).
+import { OP } from '../../../proto/codes.ts';
+import type { Figures } from '../figures.ts';
+import { LeanConnection } from './connection.ts';
+import { Consumer, type ConsumerOptions } from './consumer.ts';
+import { Meter } from './meter.ts';
+import { Producer, type ProducerOptions } from './producer.ts';
+import { Ledger, sentMsOf } from './stamp.ts';
+import { DRAIN_MESSAGES, DRAIN_WARMUP_MESSAGES, SERIAL_MESSAGES, SHAPES, type LoadTask } from './task.ts';
+
+/** How long the last messages of a run may take, in milliseconds. */
+const SETTLE_MS = 10_000;
+/** The same for a pass of W4. */
+const PASS_MS = 60_000;
+const UNLIMITED = 2 ** 24 - 2;
+
+export async function runLean(task: LoadTask): Promise<Figures> {
+  const control = await LeanConnection.open(task.port);
+  const status = new QueueStatus(control, task);
+  const meter = new Meter({ pid: task.pid, syncs: () => status.batches() });
+  if (task.shape === 'W4') return drain(task, meter, status);
+  if (task.shape === 'D1') return drainOnce(task, SERIAL_MESSAGES, meter);
+  if (task.shape === 'W5') return endToEnd(task, meter, status);
+  return enqueue(task, meter, status);
+}
+
+/** W1 to W3. */
+async function enqueue(task: LoadTask, meter: Meter, status: QueueStatus): Promise<Figures> {
+  const { connections, inFlight } = SHAPES[task.shape];
+  const producers = await openProducers(task, connections, {
+    inFlight,
+    messagesMax: UNLIMITED,
+    onSend: () => {},
+    onAnswer: (ms) => meter.record(ms),
+  });
+  const running = producers.map((producer) => producer.run());
+  const figures = await meter.window(task);
+  for (const producer of producers) producer.stop();
+  await settled(Promise.all(running));
+  const acknowledged = producers.reduce((sum, producer) => sum + producer.acknowledged, 0);
+  const queued = await status.messages();
+  if (queued !== acknowledged) throw new Error(`${acknowledged} were acknowledged, ${queued} are queued`);
+  return figures;
+}
+
+/** W4: a first pass warms the path, the second is measured. */
+async function drain(task: LoadTask, meter: Meter, status: QueueStatus): Promise<Figures> {
+  await drainOnce(task, DRAIN_WARMUP_MESSAGES, meter);
+  const figures = await drainOnce(task, DRAIN_MESSAGES, meter);
+  const queued = await status.messages();
+  if (queued !== 0) throw new Error(`${queued} messages are queued after the drain`);
+  return figures;
+}
+
+async function drainOnce(task: LoadTask, messages: number, meter: Meter): Promise<Figures> {
+  const { connections, inFlight } = SHAPES[task.shape];
+  const ledger = await fill(task, messages);
+  let last = 0;
+  const consumers = await openConsumers(task, connections, {
+    inFlight,
+    wait: false,
+    onMessage: (data, nowMs, ms) => {
+      ledger.receive(data);
+      meter.record(ms);
+      last = nowMs;
+    },
+  });
+  await meter.start();
+  await settled(Promise.all(consumers.map((consumer) => consumer.run())), PASS_MS);
+  const figures = await meter.stop(last);
+  ledger.verify();
+  return figures;
+}
+
+async function fill(task: LoadTask, messages: number): Promise<Ledger> {
+  const ledger = new Ledger();
+  const { connections, inFlight } = task.shape === 'D1' ? SHAPES.D1 : SHAPES.W3;
+  const producers = await openProducers(task, connections, {
+    inFlight,
+    messagesMax: messages / connections,
+    onSend: (number) => ledger.send(number),
+    onAnswer: () => {},
+  });
+  await settled(Promise.all(producers.map((producer) => producer.run())), PASS_MS);
+  if (ledger.sent !== messages) throw new Error(`${ledger.sent} of ${messages} messages were sent`);
+  return ledger;
+}
+
+/** W5: the latency is from the enqueue's call to the message's arrival. */
+async function endToEnd(task: LoadTask, meter: Meter, status: QueueStatus): Promise<Figures> {
+  const { connections, inFlight } = SHAPES.W5;
+  const ledger = new Ledger();
+  let received: (() => void) | null = null;
+  const consumers = await openConsumers(task, connections, {
+    inFlight,
+    wait: true,
+    onMessage: (data, nowMs) => {
+      if (ledger.receive(data) !== 0 && Buffer.isBuffer(data)) meter.record(nowMs - sentMsOf(data));
+      if (ledger.received === ledger.sent) received?.();
+    },
+  });
+  for (const consumer of consumers) void consumer.run();
+  const producers = await openProducers(task, connections, {
+    inFlight,
+    messagesMax: UNLIMITED,
+    onSend: (number) => ledger.send(number),
+    onAnswer: () => {},
+  });
+  const running = producers.map((producer) => producer.run());
+  const figures = await meter.window(task);
+  for (const producer of producers) producer.stop();
+  await settled(Promise.all(running));
+  await settled(
+    new Promise<void>((resolve) => {
+      received = resolve;
+      if (ledger.received === ledger.sent) resolve();
+    }),
+  );
+  ledger.verify();
+  if ((await status.messages()) !== 0) throw new Error('messages are queued after all were received');
+  return figures;
+}
+
+async function openProducers(
+  task: LoadTask,
+  count: number,
+  options: Omit<ProducerOptions, 'index' | 'handle'>,
+): Promise<Producer[]> {
+  const producers: Producer[] = [];
+  for (let index = 0; index < count; index++) {
+    const { connection, handle } = await openBound(task);
+    producers.push(new Producer(connection, { ...options, index: task.firstProducer + index, handle }));
+  }
+  return producers;
+}
+
+async function openConsumers(
+  task: LoadTask,
+  count: number,
+  options: Omit<ConsumerOptions, 'handle'>,
+): Promise<Consumer[]> {
+  const consumers: Consumer[] = [];
+  for (let i = 0; i < count; i++) {
+    const { connection, handle } = await openBound(task);
+    consumers.push(new Consumer(connection, { ...options, handle }));
+  }
+  return consumers;
+}
+
+async function openBound(task: LoadTask): Promise<{ connection: LeanConnection; handle: number }> {
+  const connection = await LeanConnection.open(task.port);
+  return { connection, handle: await connection.bind(task.qspace, task.qname) };
+}
+
+/** Rejects when the promise takes too long. */
+async function settled(promise: Promise<unknown>, timeoutMs: number = SETTLE_MS): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`the last answers did not come within ${timeoutMs} ms`));
+    }, timeoutMs);
+  });
+  try {
+    await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the daemon itself says about the space. */
+class QueueStatus {
+  private readonly connection: LeanConnection;
+  private readonly task: LoadTask;
+
+  constructor(connection: LeanConnection, task: LoadTask) {
+    this.connection = connection;
+    this.task = task;
+  }
+
+  /** Batches of the space's log so far: one sync each. */
+  async batches(): Promise<number> {
+    return (await this.space()).batches;
+  }
+
+  async messages(): Promise<number> {
+    const queue = (await this.space()).queues.find(({ name }) => name === this.task.qname);
+    if (queue === undefined) throw new Error(`the daemon does not list the queue ${this.task.qname}`);
+    return queue.messages;
+  }
+
+  private async space() {
+    const { qspace } = this.task;
+    const reply = await this.connection.ask((id) => ({ op: OP.STAT, id, qspace }));
+    const space = reply.op === OP.STAT ? reply.stat.spaces[0] : undefined;
+    if (space === undefined) throw new Error(`the daemon gives no statistics of ${qspace}`);
+    return space;
+  }
+}

@@ -1,0 +1,68 @@
+// The measured part of a run: latencies and counts between two instants, and what the server's and our own processor time were meanwhile.
+import { setTimeout as delay } from 'node:timers/promises';
+import { cpuTimeUs } from '../cpu-time.ts';
+import type { Figures } from '../figures.ts';
+import { Histogram } from '../histogram.ts';
+
+export interface MeterSource {
+  /** The server's process. */
+  readonly pid: number;
+  /** Syncs of the server so far. */
+  syncs(): Promise<number>;
+}
+
+export class Meter {
+  private readonly source: MeterSource;
+  private readonly latency = new Histogram();
+  private running = false;
+  private startedAt = 0;
+  private serverUs = 0;
+  private syncs = 0;
+  private own = process.cpuUsage();
+
+  constructor(source: MeterSource) {
+    this.source = source;
+  }
+
+  /** One message was answered after so many milliseconds. */
+  record(ms: number): void {
+    if (this.running) this.latency.record(ms * 1000);
+  }
+
+  async start(): Promise<void> {
+    this.syncs = await this.source.syncs();
+    this.latency.clear();
+    this.serverUs = cpuTimeUs(this.source.pid);
+    this.own = process.cpuUsage();
+    this.startedAt = performance.now();
+    this.running = true;
+  }
+
+  /** Call it when the measured part ends, or soon after and say when that was. */
+  async stop(endedAt: number = performance.now()): Promise<Figures> {
+    this.running = false;
+    const seconds = (endedAt - this.startedAt) / 1000;
+    const serverUs = cpuTimeUs(this.source.pid) - this.serverUs;
+    const own = process.cpuUsage(this.own);
+    const syncs = (await this.source.syncs()) - this.syncs;
+    const { latency } = this;
+    const messages = latency.count;
+    return {
+      messages,
+      rate: messages / seconds,
+      p50Us: latency.percentile(0.5),
+      p99Us: latency.percentile(0.99),
+      serverUs: serverUs / messages,
+      loadUs: (own.user + own.system) / messages,
+      messagesPerSync: syncs === 0 ? 0 : messages / syncs,
+    };
+  }
+
+  /** Lets the load run for the warm-up, then measures it. */
+  async window(times: { warmupMs: number; measureMs: number }): Promise<Figures> {
+    await delay(times.warmupMs);
+    await this.start();
+    await delay(times.measureMs);
+    return this.stop();
+  }
+}

@@ -1,0 +1,37 @@
+// What a load generator is asked to do. It answers with Figures, or ends with a message when anything was refused, lost or doubled.
+
+/** `bare`: the bare pipeline's wire; `lean`: the protocol, by the codecs of proto alone; `sdk`: the TypeScript client. */
+export type LoadKind = 'bare' | 'lean' | 'sdk';
+/** `D1` is for the trace: a short drain with one dequeue at a time. */
+export type Shape = 'W1' | 'W2' | 'W3' | 'W4' | 'W5' | 'D1';
+
+export interface LoadTask {
+  readonly kind: LoadKind;
+  readonly shape: Shape;
+  readonly port: number;
+  /** The server's process, for its processor time. */
+  readonly pid: number;
+  readonly qspace: string;
+  readonly qname: string;
+  readonly warmupMs: number;
+  readonly measureMs: number;
+  /** Index of the first producer: producers of several runs whose messages must be told apart have different ones. */
+  readonly firstProducer: number;
+}
+
+/** Connections and requests in flight on each. */
+export const SHAPES: Readonly<Record<Shape, { connections: number; inFlight: number }>> = {
+  W1: { connections: 1, inFlight: 1 },
+  W2: { connections: 32, inFlight: 1 },
+  W3: { connections: 4, inFlight: 256 },
+  W4: { connections: 8, inFlight: 64 },
+  W5: { connections: 8, inFlight: 1 },
+  D1: { connections: 1, inFlight: 1 },
+};
+
+export const BODY_BYTES = 256;
+/** Messages that W4 drains, after a first pass of WARMUP. */
+export const DRAIN_MESSAGES = 50_000;
+export const DRAIN_WARMUP_MESSAGES = 20_000;
+/** Messages that D1 drains. */
+export const SERIAL_MESSAGES = 200;

@@ -1,0 +1,94 @@
+// The command line of `npm run bench`.
+import { parseArgs } from 'node:util';
+
+export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5'] as const;
+export type Workload = (typeof WORKLOADS)[number];
+
+export interface Options {
+  readonly only: readonly Workload[];
+  readonly rounds: number;
+  /** How long each workload is measured in each round. */
+  readonly measureMs: number;
+  /** How long it runs before. */
+  readonly warmupMs: number;
+  readonly sdk: boolean;
+  readonly strace: boolean;
+  readonly reportOnly: boolean;
+  /** File for all figures; '' none. */
+  readonly json: string;
+  /** Directory for processor profiles of the daemon; '' none. */
+  readonly cpuProf: string;
+  /** Parent of the temporary directory; '' the system's. */
+  readonly directory: string;
+  readonly keep: boolean;
+}
+
+export const USAGE = `usage: npm run bench -- [options]
+
+  --only W1,W3     only these workloads (W1 to W5)
+  --rounds N       rounds, of which the median counts (5)
+  --seconds N      measured seconds of a workload in a round (2)
+  --warmup N       seconds before them (1)
+  --no-sdk         leave out the row of W3 through the TypeScript client
+  --strace         instead: trace a short run and check that no answer precedes its sync
+  --report-only    exit with 0 also when a threshold does not hold
+  --json FILE      write every figure of every round
+  --cpu-prof DIR   let the daemon write processor profiles
+  --dir DIR        where the temporary directory is made; the file system is what is measured
+  --keep           leave the temporary directory
+`;
+
+/** The options, or what is wrong with them. */
+export function readOptions(args: readonly string[]): Options | string {
+  try {
+    return checked(args);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function checked(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    allowNegative: true,
+    options: {
+      only: { type: 'string', default: WORKLOADS.join(',') },
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '2' },
+      warmup: { type: 'string', default: '1' },
+      sdk: { type: 'boolean', default: true },
+      strace: { type: 'boolean', default: false },
+      'report-only': { type: 'boolean', default: false },
+      json: { type: 'string', default: '' },
+      'cpu-prof': { type: 'string', default: '' },
+      dir: { type: 'string', default: '' },
+      keep: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    only: workloads(values.only),
+    rounds: number('--rounds', values.rounds, { min: 1, max: 100 }),
+    measureMs: 1000 * number('--seconds', values.seconds, { min: 0.1, max: 600 }),
+    warmupMs: 1000 * number('--warmup', values.warmup, { min: 0, max: 60 }),
+    sdk: values.sdk,
+    strace: values.strace,
+    reportOnly: values['report-only'],
+    json: values.json,
+    cpuProf: values['cpu-prof'],
+    directory: values.dir,
+    keep: values.keep,
+  };
+}
+
+function workloads(text: string): Workload[] {
+  const asked = text.split(',').map((name) => name.trim().toUpperCase());
+  const unknown = asked.find((name) => !WORKLOADS.some((workload) => workload === name));
+  if (unknown !== undefined) throw new Error(`--only: ${unknown} is none of ${WORKLOADS.join(', ')}`);
+  return WORKLOADS.filter((workload) => asked.includes(workload));
+}
+
+function number(name: string, text: string, range: { min: number; max: number }): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= range.min && value <= range.max) return value;
+  throw new Error(`${name}: ${text} is not a number from ${range.min} to ${range.max}`);
+}

@@ -1,0 +1,126 @@
+// One round: every workload once, each directly after the bare run that it is compared with, all on one file system. The daemon, the bare
+// pipeline and the load generators are processes of their own.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BareServerReady, BareServerTask } from './bare/server.ts';
+import { Daemon, QSPACE } from './daemon.ts';
+import type { Figures } from './figures.ts';
+import { runChild, startChild, type Running } from './ipc.ts';
+import type { LoadKind, LoadTask, Shape } from './load/task.ts';
+import type { Options, Workload } from './options.ts';
+
+/** What is run: `sync`, the bare pipeline in a shape (plain, but for `best`), a workload, a workload through the SDK. */
+export type RunName = 'sync' | `bare ${'W1' | 'W2' | 'W3' | 'best'}` | Workload | 'W3 sdk';
+export type Round = Partial<Record<RunName, Figures>>;
+
+/** The bare shape that goes before a workload; W4 and W5 are seen beside W3's. */
+const BARE_BEFORE = { W1: 'W1', W2: 'W2', W3: 'W3', W4: null, W5: null } as const;
+const SDK_QUEUE = 'W3SDK';
+/** Between two runs, so that what the one left to be written does not slow the other down. */
+const PAUSE_MS = 300;
+const CHILD_MS = 120_000;
+
+export interface RoundOptions {
+  readonly options: Options;
+  /** An existing directory for this round alone. */
+  readonly directory: string;
+  /** Called before each run. */
+  readonly onRun: (name: RunName) => void;
+}
+
+export async function runRound(round: RoundOptions): Promise<Round> {
+  const { options, directory } = round;
+  const nodeOptions = options.cpuProf === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', options.cpuProf];
+  const data = join(directory, 'daemon');
+  mkdirSync(data);
+  const daemon = await Daemon.start({ directory: data, queues: [...options.only, SDK_QUEUE], nodeOptions });
+  try {
+    const plain = await startBare('plain', directory);
+    try {
+      const best = await startBare('best', directory);
+      try {
+        return await new Runs(round, { daemon, plain, best }).all();
+      } finally {
+        await best.stop();
+      }
+    } finally {
+      await plain.stop();
+    }
+  } finally {
+    await daemon.stop();
+  }
+}
+
+type BareServer = Running<BareServerReady>;
+
+function startBare(variant: BareServerTask['variant'], directory: string): Promise<BareServer> {
+  const task: BareServerTask = { variant, directory };
+  return startChild<BareServerReady>({ script: 'bare/server.js', timeoutMs: CHILD_MS }, task);
+}
+
+interface Servers {
+  readonly daemon: Daemon;
+  readonly plain: BareServer;
+  readonly best: BareServer;
+}
+
+class Runs {
+  private readonly results: Round = {};
+  private readonly round: RoundOptions;
+  private readonly servers: Servers;
+
+  constructor(round: RoundOptions, servers: Servers) {
+    this.round = round;
+    this.servers = servers;
+  }
+
+  async all(): Promise<Round> {
+    const { only, sdk, measureMs } = this.round.options;
+    const { directory } = this.round;
+    await this.run('sync', () =>
+      runChild<Figures>(
+        { script: 'bare/sync.js', timeoutMs: CHILD_MS + measureMs },
+        { directory, measureMs },
+      ),
+    );
+    for (const workload of only) {
+      const shape = BARE_BEFORE[workload];
+      if (shape !== null) await this.runBare(shape);
+      await this.run(workload, () => this.load('lean', workload, workload));
+    }
+    if (this.results['bare W3'] === undefined) await this.runBare('W3');
+    if (only.includes('W3')) await this.run('bare best', () => this.loadBare(this.servers.best, 'W3'));
+    if (sdk && only.includes('W3')) await this.run('W3 sdk', () => this.load('sdk', 'W3', SDK_QUEUE));
+    return this.results;
+  }
+
+  private runBare(shape: 'W1' | 'W2' | 'W3'): Promise<void> {
+    return this.run(`bare ${shape}`, () => this.loadBare(this.servers.plain, shape));
+  }
+
+  private async run(name: RunName, measure: () => Promise<Figures>): Promise<void> {
+    this.round.onRun(name);
+    this.results[name] = await measure();
+    await delay(PAUSE_MS);
+  }
+
+  private load(kind: LoadKind, shape: Shape, qname: string): Promise<Figures> {
+    const { port, pid } = this.servers.daemon;
+    return this.loadOn({ port, pid }, { kind, shape, qname });
+  }
+
+  private loadBare(server: BareServer, shape: Shape): Promise<Figures> {
+    const { answer, pid } = server;
+    return this.loadOn({ port: answer.port, pid }, { kind: 'bare', shape, qname: '' });
+  }
+
+  private loadOn(
+    server: { port: number; pid: number },
+    what: { kind: LoadKind; shape: Shape; qname: string },
+  ): Promise<Figures> {
+    const { warmupMs, measureMs } = this.round.options;
+    const task: LoadTask = { ...server, ...what, qspace: QSPACE, warmupMs, measureMs, firstProducer: 0 };
+    return runChild<Figures>({ script: 'load/main.js', timeoutMs: CHILD_MS + warmupMs + measureMs }, task);
+  }
+}

@@ -1,0 +1,62 @@
+// What is compared with what, and what must hold. Targets are those of PERFORMANCE.md; `required` are the thresholds that make the
+// benchmark fail.
+import { median, type Figures } from './figures.ts';
+import type { Round, RunName } from './round.ts';
+
+/** Messages a second of the bare pipeline at W3 on the project's kind of machine [PERFORMANCE.md, peers]. */
+const BARE_W3_TABLE = 201_000;
+
+export interface Row {
+  readonly name: RunName;
+  readonly title: string;
+  /** The run of the bare pipeline that its rate is divided by. */
+  readonly bare?: RunName;
+  readonly target: string;
+}
+
+export const ROWS: readonly Row[] = [
+  { name: 'sync', title: 'bare sync', target: '' },
+  { name: 'bare W1', title: 'bare pipeline W1', target: '' },
+  { name: 'bare W2', title: 'bare pipeline W2', target: '' },
+  { name: 'bare W3', title: 'bare pipeline W3', target: '135k at least' },
+  { name: 'bare best', title: 'the same, best variant', target: '' },
+  { name: 'W1', title: 'W1 enqueue, 1 x 1', bare: 'bare W1', target: '0.67 of sync; aim 0.8' },
+  { name: 'W2', title: 'W2 enqueue, 32 x 1', bare: 'bare W2', target: 'aim 0.8 of bare' },
+  { name: 'W3', title: 'W3 enqueue, 4 x 256', bare: 'bare W3', target: '0.3 of bare; aim 0.6, 6 us' },
+  { name: 'W3 sdk', title: 'W3 through the SDK', bare: 'bare W3', target: '' },
+  { name: 'W4', title: 'W4 drain, 8 x 64', bare: 'bare W3', target: 'aim 80k' },
+  { name: 'W5', title: 'W5 end to end, 8 + 8', bare: 'bare W3', target: 'aim 8k, p50 1.3 ms' },
+];
+
+export interface Verdict {
+  readonly holds: boolean;
+  readonly text: string;
+}
+
+/** The median over the rounds of one run's rate divided by another's of the same round; NaN when they were not run. */
+export function ratio(rounds: readonly Round[], name: RunName, against: RunName): number {
+  const ratios: number[] = [];
+  for (const round of rounds) {
+    const mine = round[name];
+    const other = round[against];
+    if (mine !== undefined && other !== undefined) ratios.push(mine.rate / other.rate);
+  }
+  return median(ratios);
+}
+
+/** Every threshold that can be judged from what was run. */
+export function verdicts(rounds: readonly Round[], medians: Partial<Record<RunName, Figures>>): Verdict[] {
+  const found: Verdict[] = [];
+  const atLeast = (value: number, least: number, text: string) => {
+    if (!Number.isNaN(value))
+      found.push({ holds: value >= least, text: `${text}: ${value.toFixed(2)}, at least ${least}` });
+  };
+  atLeast(ratio(rounds, 'W1', 'sync'), 0.67, 'W1 of the bare sync rate');
+  atLeast(ratio(rounds, 'W3', 'bare W3'), 0.3, 'W3 of the bare pipeline');
+  const bare = (medians['bare W3']?.rate ?? NaN) / BARE_W3_TABLE;
+  // A faster machine is no fault: what must not be is a baseline too slow to be one.
+  atLeast(bare, 0.67, `the bare pipeline of the ${BARE_W3_TABLE / 1000}k in PERFORMANCE.md`);
+  if (medians.W4 !== undefined) found.push({ holds: true, text: 'W4: every message received once' });
+  if (medians.W5 !== undefined) found.push({ holds: true, text: 'W5: every message received once' });
+  return found;
+}

@@ -1,0 +1,121 @@
+// The benchmark's own arithmetic.
+import { describe, expect, test } from 'vitest';
+import { median, medianFigures, type Figures } from '../bench/figures.ts';
+import { Histogram } from '../bench/histogram.ts';
+import { Ledger, numberBase, stampedBody, writeStamp } from '../bench/load/stamp.ts';
+import { readOptions } from '../bench/options.ts';
+import type { Round } from '../bench/round.ts';
+import { ratio, verdicts } from '../bench/thresholds.ts';
+
+const figures = (rate: number): Figures => ({
+  messages: rate,
+  rate,
+  p50Us: 1,
+  p99Us: 1,
+  serverUs: 1,
+  loadUs: 1,
+  messagesPerSync: 1,
+});
+
+const round = (w1: number, w3: number): Round => ({
+  sync: figures(1000),
+  'bare W3': figures(200_000),
+  W1: figures(w1),
+  W3: figures(w3),
+});
+
+const body = (number: number) => {
+  const bytes = stampedBody(256);
+  writeStamp(bytes, number, 1);
+  return bytes;
+};
+
+describe('histogram', () => {
+  test('percentiles are within a percent', () => {
+    const histogram = new Histogram();
+    for (let us = 1; us <= 100_000; us++) histogram.record(us);
+    for (const part of [0.01, 0.5, 0.99, 1]) {
+      expect(Math.abs(histogram.percentile(part) / (part * 100_000) - 1)).toBeLessThan(0.01);
+    }
+  });
+
+  test.each([0, 1, 127, 128, 255])('%i is exact', (us) => {
+    const histogram = new Histogram();
+    histogram.record(us);
+    expect(Math.floor(histogram.percentile(0.5))).toBe(us);
+  });
+
+  test('what is too long is counted at the end', () => {
+    const histogram = new Histogram();
+    histogram.record(1e12);
+    expect(histogram.percentile(0.5)).toBeGreaterThan(66e6);
+    histogram.clear();
+    expect(histogram.percentile(0.5)).toBe(0);
+  });
+});
+
+test('median', () => {
+  expect(median([3, 1, 2])).toBe(2);
+  expect(median([4, 1, 2, 3])).toBe(2.5);
+  expect(median([])).toBeNaN();
+  expect(medianFigures([figures(1), figures(5), figures(2)]).rate).toBe(2);
+});
+
+describe('thresholds', () => {
+  test('a ratio is taken within each round', () => {
+    const rounds = [round(500, 1), { sync: figures(10), W1: figures(9) }, round(700, 1)];
+    expect(ratio(rounds, 'W1', 'sync')).toBeCloseTo(0.7);
+    expect(ratio(rounds, 'W2', 'bare W2')).toBeNaN();
+  });
+
+  test.each([
+    [670, 60_000, [true, true, true]],
+    [660, 60_000, [false, true, true]],
+    [700, 59_000, [true, false, true]],
+  ])('W1 %i, W3 %i', (w1, w3, holds) => {
+    const found = verdicts([round(w1, w3)], { 'bare W3': figures(200_000) });
+    expect(found.map((verdict) => verdict.holds)).toEqual(holds);
+  });
+
+  test('a baseline that is too slow is found', () => {
+    expect(verdicts([], { 'bare W3': figures(100_000) }).map((verdict) => verdict.holds)).toEqual([false]);
+  });
+});
+
+describe('ledger', () => {
+  test('everything once', () => {
+    const ledger = new Ledger();
+    for (const number of [numberBase(0) + 1, numberBase(31) + 100_000]) {
+      ledger.send(number);
+      expect(ledger.receive(body(number))).toBe(number);
+    }
+    expect(() => ledger.verify()).not.toThrow();
+  });
+
+  test.each([
+    ['lost', () => {}],
+    ['twice', (ledger: Ledger) => [ledger.receive(body(5)), ledger.receive(body(5))]],
+    ['unknown', (ledger: Ledger) => ledger.receive(body(6))],
+    ['without a mark', (ledger: Ledger) => ledger.receive(Buffer.alloc(256))],
+  ])('%s is found', (_, receive) => {
+    const ledger = new Ledger();
+    ledger.send(5);
+    receive(ledger);
+    expect(() => ledger.verify()).toThrow(/sent 1, received/);
+  });
+});
+
+describe('options', () => {
+  test('defaults', () => {
+    expect(readOptions([])).toMatchObject({ only: ['W1', 'W2', 'W3', 'W4', 'W5'], rounds: 5, sdk: true });
+  });
+  test('some workloads, in their order', () => {
+    expect(readOptions(['--only', 'w3,W1', '--no-sdk'])).toMatchObject({ only: ['W1', 'W3'], sdk: false });
+  });
+  test.each([['--only', 'W9'], ['--rounds', '0'], ['--seconds', 'x'], ['--what']])(
+    '%s %s is refused',
+    (...args) => {
+      expect(typeof readOptions(args)).toBe('string');
+    },
+  );
+});
