@@ -107,7 +107,7 @@ export interface LogWriter {
   roomComing(): Promise<void> | null;
   /** Called only when the previous append is durable. Never refuses for room. The chunks belong to the log until durable. */
   append(group: RecordGroup, time: BatchTime, kind?: 'data' | 'noop'): Appended;
-  /** Bytes of an appended batch that are in memory: a view that the next call may overwrite, or null: use `read`. */
+  /** Bytes of an appended batch that are in memory: a view that the next call or `await` may overwrite, or null: use `read`. */
   cached(ref: Ref, offset: number, length: number): Uint8Array | null;
   /** The same from the store; readable at once after `append`. Offsets count in the concatenation of the batch's records. */
   read(ref: Ref, offset: number, length: number): Promise<Uint8Array>;

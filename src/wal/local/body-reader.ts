@@ -101,7 +101,6 @@ export class BodyReader implements PageSource {
   }
 
   async load(position: Pos, into: Uint8Array): Promise<Pos> {
-    while (position + into.length > this.#writtenEnd && this.#writing !== null) await this.#writing;
     const limit = this.#writtenEnd;
     const number = this.#table.numberOf(position);
     if (position >= limit)
@@ -155,6 +154,15 @@ export class BodyReader implements PageSource {
   }
 
   async #readExtent(extent: Extent, into: Uint8Array): Promise<void> {
+    const end = extent.position + extent.length;
+    if (end > this.#writtenEnd) {
+      const view = this.pages.view(extent.position, extent.length);
+      if (view !== null) {
+        into.set(view);
+        return;
+      }
+      while (end > this.#writtenEnd && this.#writing !== null) await this.#writing;
+    }
     try {
       await this.pages.read(extent.position, into);
     } catch (error) {

@@ -3,54 +3,91 @@
 // the batch that they interrupt; if the chain breaks before the end that the inspection found, that is damage. Only reads.
 
 import { LogError } from '../log-store.ts';
-import type { Batch, Pos } from '../log-store.ts';
+import type { Batch, Pos, RecordGroup } from '../log-store.ts';
 import { FLAG_CONTINUED, HEADER_BYTES, hasFlag, payloadStart } from './frame.ts';
 import type { FrameHeader } from './frame.ts';
 import type { Inspection } from './recovery.ts';
 import { ChainReader, SegmentWindow } from './scan.ts';
-import { segmentFileName } from './segment.ts';
 import type { SegmentFiles } from './segment.ts';
 
-/** Batches behind `after`, up to the end that the inspection found. Views are good until the next one is asked for. */
-export async function* replayBatches(
-  files: SegmentFiles,
-  found: Inspection,
-  after: Pos,
-): AsyncGenerator<Batch, void> {
-  const { identity, table, whole } = found;
-  if (identity === null) return;
-  const start = Math.min(table.last, Math.max(table.first, table.numberOf(after)));
-  const chain = new ChainReader(new SegmentWindow(files, table.segmentBytes), identity, start);
-  const pieces = new PieceCollector();
-  while (chain.whole.lastPos < 0 || chain.whole.end < whole.end) {
-    if (!chain.nextInWindow() && !(await chain.next())) throw broken(files, chain.end, table.segmentBytes);
-    if (chain.skipped && chain.header.kind !== 'preamble') continue;
-    const batch = chain.header.kind === 'preamble' ? pieces.preamble(chain) : pieces.add(chain);
-    if (batch !== null && batch.pos > after) yield batch;
-  }
-  if (chain.whole.end !== whole.end || chain.whole.lastPos !== whole.lastPos)
-    throw broken(files, whole.end, table.segmentBytes);
-}
+export class Replay {
+  readonly #files: SegmentFiles;
+  readonly #found: Inspection;
+  readonly #after: Pos;
+  readonly #chain: ChainReader | null;
+  readonly #pieces = new PieceCollector();
 
-function broken(files: SegmentFiles, position: Pos, segmentBytes: number): LogError {
-  const number = Math.floor(position / segmentBytes);
-  const place = `${files.dir}/${segmentFileName(number)}: damage at offset ${position % segmentBytes}`;
-  return new LogError('Corrupt', `${place}: the chain of batches breaks here, but the log goes on behind it`);
+  /** Batches behind `after`, up to the end that the inspection found. */
+  constructor(files: SegmentFiles, found: Inspection, after: Pos) {
+    this.#files = files;
+    this.#found = found;
+    this.#after = after;
+    const { identity, table } = found;
+    const start = Math.min(table.last, Math.max(table.first, table.numberOf(after)));
+    const window = new SegmentWindow(files, table.segmentBytes);
+    this.#chain = identity === null ? null : new ChainReader(window, identity, start);
+  }
+
+  /** The next batch when it is in memory already: most are. */
+  nextInMemory(): Batch | null {
+    const chain = this.#chain;
+    if (chain === null) return null;
+    while (!this.#isAtEnd(chain) && chain.nextInWindow()) {
+      const batch = this.#batchAt(chain);
+      if (batch !== null) return batch;
+    }
+    return null;
+  }
+
+  /** The next batch; null at the log's end. Views are good until the next one is asked for. */
+  async next(): Promise<Batch | null> {
+    const chain = this.#chain;
+    if (chain === null) return null;
+    while (!this.#isAtEnd(chain)) {
+      if (!chain.nextInWindow() && !(await chain.next())) throw this.#broken(chain.end);
+      const batch = this.#batchAt(chain);
+      if (batch !== null) return batch;
+    }
+    const { whole } = this.#found;
+    if (chain.whole.end !== whole.end || chain.whole.lastPos !== whole.lastPos) throw this.#broken(whole.end);
+    return null;
+  }
+
+  #isAtEnd(chain: ChainReader): boolean {
+    return chain.whole.lastPos >= 0 && chain.whole.end >= this.#found.whole.end;
+  }
+
+  #batchAt(chain: ChainReader): Batch | null {
+    const isPreamble = chain.header.kind === 'preamble';
+    if (chain.skipped && !isPreamble) return null;
+    const batch = isPreamble ? this.#pieces.preamble(chain) : this.#pieces.add(chain);
+    return batch !== null && batch.pos > this.#after ? batch : null;
+  }
+
+  #broken(position: Pos): LogError {
+    const { segmentBytes } = this.#found.table;
+    const number = Math.floor(position / segmentBytes);
+    const place = `${this.#files.path(number)}: damage at offset ${position % segmentBytes}`;
+    return new LogError(
+      'Corrupt',
+      `${place}: the chain of batches breaks here, but the log goes on behind it`,
+    );
+  }
 }
 
 /** The batch whose only frame is the chain's current one. */
 function batchOf(chain: ChainReader): Batch {
-  const { header } = chain;
-  const bytes = payloadOf(chain);
-  return {
-    ...describe(header),
-    records: { bytes: [bytes], starts: startsOf(chain), count: header.recordCount },
-  };
+  const { recordCount: count } = chain.header;
+  return makeBatch(chain.header, chain.header.pos, {
+    bytes: [payloadOf(chain)],
+    starts: startsOf(chain),
+    count,
+  });
 }
 
-function describe(header: FrameHeader): Omit<Batch, 'records'> {
+function makeBatch(header: FrameHeader, pos: Pos, records: RecordGroup): Batch {
   const time = { space: header.spaceTime, wall: header.wallTime };
-  return { ref: header.ref, pos: header.pos, epoch: header.epoch, time, kind: header.kind };
+  return { ref: header.ref, pos, epoch: header.epoch, time, records, kind: header.kind };
 }
 
 function payloadOf(chain: ChainReader): Uint8Array {
@@ -98,6 +135,6 @@ class PieceCollector {
     this.#bytes = [];
     this.#starts = [];
     this.#count = 0;
-    return { ...describe(last), pos: this.#pos, records };
+    return makeBatch(last, this.#pos, records);
   }
 }

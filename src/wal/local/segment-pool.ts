@@ -63,6 +63,10 @@ export class SegmentPool {
   #segmentCost = 0;
   #wanted = READY_QUIET;
   #enteredAt = -Infinity;
+  /** What a batch waits for. */
+  #needed = 0;
+  /** No segment was entered lately: spare ones may go. Never while a batch is about to enter them. */
+  #isQuiet = false;
   #prepareMs = 0;
   #blocked = false;
   #running: Promise<void> | null = null;
@@ -170,13 +174,14 @@ export class SegmentPool {
 
   /** Resolves when `ahead` segments behind the current one are ready, however long that takes. False: the pool was closed or failed. */
   async whenReady(ahead: number): Promise<boolean> {
-    while (this.#ready.length < ahead) {
-      if (this.#closed || this.#failed) return false;
+    this.#needed = ahead;
+    while (this.#ready.length < ahead && !this.#closed && !this.#failed) {
       this.#wanted = Math.max(this.#wanted, ahead);
       this.#run();
       await this.#nextStep();
     }
-    return true;
+    this.#needed = 0;
+    return this.#ready.length >= ahead && !this.#closed && !this.#failed;
   }
 
   /** The same for a start, which cannot wait for ever: one more attempt, then the error. */
@@ -236,6 +241,7 @@ export class SegmentPool {
   }
 
   #adaptToRate(): void {
+    this.#isQuiet = false;
     const now = this.#options.clock.monoMs();
     const interval = Math.max(1, now - this.#enteredAt);
     this.#enteredAt = now;
@@ -252,7 +258,10 @@ export class SegmentPool {
     this.#timer = clock.setTimer(clock.monoMs() + RETRY_MS, () => {
       this.#timer = null;
       this.#blocked = false;
-      if (clock.monoMs() - this.#enteredAt >= RETRY_MS) this.#wanted = this.#quietTarget();
+      if (this.#needed === 0 && clock.monoMs() - this.#enteredAt >= RETRY_MS) {
+        this.#isQuiet = true;
+        this.#wanted = this.#quietTarget();
+      }
       this.#run();
       if (this.#blocked || this.#wanted > READY_QUIET) this.#armTimer();
     });
@@ -281,7 +290,7 @@ export class SegmentPool {
   }
 
   #mayShrink(): boolean {
-    return this.#ready.length > this.#wanted + 1;
+    return this.#isQuiet && this.#ready.length > this.#wanted + 1;
   }
 
   #run(): void {

@@ -111,6 +111,7 @@ export class SegmentFiles {
       return;
     }
     this.#pins.delete(number);
+    if (this.#open.size > OPEN_FILES_MAX) this.forget(number);
     this.onUnpinned();
   }
 

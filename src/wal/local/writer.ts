@@ -26,7 +26,7 @@ import { layoutBatch } from './layout.ts';
 import type { FramePlan } from './layout.ts';
 import { asLogError, repairLog } from './recovery.ts';
 import type { Inspection, TornTail } from './recovery.ts';
-import { replayBatches } from './replay.ts';
+import { Replay } from './replay.ts';
 import { TAKEOVER_NAME_AT } from './scan.ts';
 import type { LogIdentity } from './scan.ts';
 import { SegmentPool } from './segment-pool.ts';
@@ -146,7 +146,10 @@ export class LocalWriter implements LogWriter {
     assert(this.#state === 'opened', 'a log is replayed once');
     this.#state = 'replaying';
     try {
-      for await (const batch of replayBatches(this.#files, this.#found, after)) {
+      const source = new Replay(this.#files, this.#found, after);
+      for (;;) {
+        const batch = source.nextInMemory() ?? (await source.next());
+        if (batch === null) break;
         if (batch.kind !== 'preamble') this.#batches++;
         this.#lastPos = batch.pos;
         yield batch;
