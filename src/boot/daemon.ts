@@ -191,9 +191,9 @@ export class Daemon {
         clock.setTimer(clock.monoMs() + STOP_POLL_MS, resolve);
       });
     }
+    this.transactions.stop();
     // Waiters are answered and what was decided is made durable before the connections go.
     await Promise.all(this.engines.map((engine) => engine.quiesce()));
-    this.transactions.stop();
     await this.listener?.close(reason);
     for (const engine of this.engines) await engine.close();
     this.devices.close();
