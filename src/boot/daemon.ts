@@ -122,6 +122,7 @@ export class Daemon {
       this.addresses.push(await listener.listen(endpoint));
     }
     for (const forwarder of this.forwarders) forwarder.start();
+    this.devices.warmUp();
   }
 
   private addForwarder(options: HostPlan['forwarders'][number], engine: SpaceEngine): void {

@@ -3,7 +3,7 @@
 // fault that stops the start, with its place in the file.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { QME, qmeName } from '../../proto/codes.ts';
 import type { Soon } from '../engine/journal.ts';
@@ -24,9 +24,14 @@ export interface DeviceOptions {
   readonly sync?: SyncSetting;
   /** Bytes of a log segment, for new spaces. */
   readonly segmentBytes?: number;
+  /** Bytes of memory for recent message data, all spaces together; 64 MiB when not given. */
+  readonly cacheBytes?: number;
   /** Tests hand in a disk with faults. */
   readonly io?: FileIo;
 }
+
+/** Between two pages of the cache that are made ahead, in milliseconds: 64 MiB take one to two seconds. */
+const WARM_UP_STEP_MS = 4;
 
 export interface DevicePorts {
   readonly clock: Clock;
@@ -39,11 +44,13 @@ export class Devices {
   private readonly options: DeviceOptions;
   private readonly locks = new Map<string, DeviceLock>();
   private readonly sync: SyncStrategy;
-  private readonly pages = new PageCache();
+  private readonly pages: PageCache;
+  private warming: Timer | null = null;
 
   constructor(ports: DevicePorts, options: DeviceOptions) {
     this.ports = ports;
     this.options = options;
+    this.pages = new PageCache(options.cacheBytes);
     this.sync = new SyncStrategy(options.sync ?? 'auto', ports.clock);
   }
 
@@ -80,8 +87,17 @@ export class Devices {
     return engine;
   }
 
+  /** Makes the page cache ready, a page at a time, while the daemon serves. */
+  warmUp(): void {
+    const { clock } = this.ports;
+    this.warming = clock.setTimer(clock.monoMs() + WARM_UP_STEP_MS, () => {
+      if (this.pages.makeAhead()) this.warmUp();
+    });
+  }
+
   /** Gives the devices free. */
   close(): void {
+    this.warming?.cancel();
     for (const lock of this.locks.values()) lock.release();
     this.locks.clear();
   }

@@ -23,6 +23,8 @@ const STOP_MAX_MS = 5000;
 /** Runs until a signal or a failure; resolves with the exit code. */
 export async function start(options: StartOptions): Promise<number> {
   const ending = new Ending();
+  // The log goes to standard error: there is no file to re-open, and losing the terminal ends nothing.
+  process.on('SIGHUP', () => {});
   // Whoever read the ready line may be gone.
   process.stdout.on('error', () => {});
   const plan = load(options);

@@ -30,6 +30,7 @@ export interface LogLine {
 
 /** Small, so that a start does not write 64 MiB of zeros. */
 const SEGMENT_BYTES = 2 * 1024 * 1024;
+const CACHE_BYTES = 4 * 1024 * 1024;
 /** Beyond any time that a test lets pass: its clock is set ahead, its connections stay. */
 const HEARTBEAT_MS = 4_000_000_000;
 const POLL_MS = 3;
@@ -62,7 +63,7 @@ export class InProcess {
       {
         heartbeatMs: HEARTBEAT_MS,
         ...options,
-        device: { segmentBytes: SEGMENT_BYTES, ...options.device },
+        device: { segmentBytes: SEGMENT_BYTES, cacheBytes: CACHE_BYTES, ...options.device },
         plan: blockTimeMs === undefined ? plan : { ...plan, blockTimeMs },
         listen: [{ host: '127.0.0.1', port: this.port }],
       },

@@ -57,6 +57,19 @@ export class PageCache {
     return new Page();
   }
 
+  /**
+   * Makes one page ahead of need and touches its memory: the first use of fresh memory costs a commit more than all the rest of its work.
+   * False: the budget is made.
+   */
+  makeAhead(): boolean {
+    if (this.#pagesMade >= this.#pagesMax) return false;
+    this.#pagesMade++;
+    const page = new Page();
+    page.bytes.fill(0);
+    this.#free.push(page);
+    return true;
+  }
+
   giveBack(page: Page): void {
     page.owner = null;
     page.pinned = false;
