@@ -1,5 +1,5 @@
-// Many clients at random, with aborts, timeouts, lost connections and restarts: in the end every message is accounted for, once [DESIGN 1, 6; C13,
-// C31, C43]. The seed is printed by a failing assertion; set SEED to run it again.
+// Many clients at random, with aborts, timeouts, lost connections and restarts: in the end every message is accounted for, once [DESIGN
+// 1, 6; C13, C31, C43]. The seed is printed by a failing assertion; set SEED to run it again.
 import { describe, expect, it } from 'vitest';
 import { type Context, ServiceFailure, TpError, TPQ } from '../../clients/typescript/index.ts';
 import { daemonForTest, eventually, type InProcess } from '../support/in-process.ts';

@@ -10,10 +10,12 @@ const text = (options: DomainText = {}): string => ubbText({ spaces: [{ queues: 
 
 describe('addresses', () => {
   it.each([
-    ['HOST:PORT', ['--listen', '127.0.0.1:0'], ['127.0.0.1']],
     ['//host:port', ['--listen', '//localhost:0'], ['127.0.0.1|[::1]|localhost']],
-    ['IPv6', ['--listen', '//[::1]:0'], ['[::1]']],
-    ['two', ['--listen', '127.0.0.1:0', '--listen', '//[::1]:0'], ['127.0.0.1', '[::1]']],
+    [
+      'HOST:PORT and IPv6, two of them',
+      ['--listen', '127.0.0.1:0', '--listen', '//[::1]:0'],
+      ['127.0.0.1', '[::1]'],
+    ],
   ])('--listen as %s', async (_name, args, hosts) => {
     const { config } = folderWith(text());
     const cli = new CliProcess(['start', '-c', config, ...args]);
@@ -26,7 +28,7 @@ describe('addresses', () => {
     }
   });
 
-  it.each(['nonsense', '127.0.0.1', '127.0.0.1:65536', '127.0.0.1:-1', ':', ''])(
+  it.each(['nonsense', '127.0.0.1', '127.0.0.1:65536', ''])(
     '--listen %s is wrong usage: 64',
     async (address) => {
       const { config } = folderWith(text());

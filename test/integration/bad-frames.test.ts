@@ -1,5 +1,5 @@
-// What arrives from a client that is broken or malicious: every row of [PROTOCOL 8], floods, connections that end in the middle (C29). In all
-// of them others are not affected. Sizes are in sizes.test.ts, openings in hello.test.ts.
+// What arrives from a client that is broken or malicious: every row of [PROTOCOL 8], floods, connections that end in the middle (C29). In
+// all of them others are not affected. Sizes are in sizes.test.ts, openings in hello.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Context } from '../../clients/typescript/index.ts';
 import { TPERRNO } from '../../proto/codes.ts';

@@ -1,5 +1,5 @@
-// The daemon as an operator starts it: `tmqueue start` as a process of its own, from the built files. Owns the process and its folder; both are
-// gone when the test ends.
+// The daemon as an operator starts it: `tmqueue start` as a process of its own, from the built files. Owns the process and its folder;
+// both are gone when the test ends.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

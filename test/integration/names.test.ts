@@ -1,5 +1,5 @@
-// C63: queue names that look like paths, patterns, comments or other names. Each is refused by the configuration or works wholly: messages go
-// in and out, nothing is written outside the device, the name is listed as it is, and a restart changes nothing.
+// C63: queue names that look like paths, patterns, comments or other names. Each is refused by the configuration or works wholly:
+// messages go in and out, nothing is written outside the device, the name is listed as it is, and a restart changes nothing.
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { daemonForTest, InProcess } from '../support/in-process.ts';

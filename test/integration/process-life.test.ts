@@ -58,7 +58,7 @@ describe('a signal', () => {
 
   it('SIGTERM just after the start ends cleanly, and the next start works', async () => {
     const { config } = folderWith(text());
-    for (const delayMs of [0, 50, 150, 300]) {
+    for (const delayMs of [0, 100, 250]) {
       const cli = new CliProcess(['start', '-c', config, ...LISTEN]);
       await new Promise((resolve) => {
         setTimeout(resolve, delayMs);

@@ -1,5 +1,5 @@
-// Clients and servers of the SDK when the daemon stops and comes back: what fails and how it is said, and that everything goes on by itself
-// (C61); what the forwarder does over a restart.
+// Clients and servers of the SDK when the daemon stops and comes back: what fails and how it is said, and that everything goes on by
+// itself (C61); what the forwarder does over a restart.
 import { describe, expect, it } from 'vitest';
 import { type Context, TPERRNO, TPQ } from '../../clients/typescript/index.ts';
 import { daemonForTest, eventually, type InProcess, pause } from '../support/in-process.ts';

@@ -1,5 +1,5 @@
-// A clean stop and a start: what stays as it was (messages, order, fields, retry counts, delays, ids) and what a changed configuration does to
-// queues that exist [DESIGN 2, 3, 4 Time, 6; spec 2.6, 8.5; C11, C35, C45, C53].
+// A clean stop and a start: what stays as it was (messages, order, fields, retry counts, delays, ids) and what a changed configuration
+// does to queues that exist [DESIGN 2, 3, 4 Time, 6; spec 2.6, 8.5; C11, C35, C45, C53].
 import { describe, expect, it } from 'vitest';
 import { type Context, TPQ } from '../../clients/typescript/index.ts';
 import { daemonForTest, eventually, type InProcess } from '../support/in-process.ts';

@@ -1,5 +1,5 @@
-// The servers behind services: time limits of calls, cancelling, concurrency, which server is chosen, advertising [spec 3.4, 3.5; DESIGN 7;
-// PROTOCOL 5, 7, 8.1].
+// The servers behind services: time limits of calls, cancelling, concurrency, which server is chosen, advertising [spec 3.4, 3.5; DESIGN
+// 7; PROTOCOL 5, 7, 8.1].
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Context, ServiceFailure, TPFLAG } from '../../clients/typescript/index.ts';
 import { TPERRNO } from '../../proto/codes.ts';

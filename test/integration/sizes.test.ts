@@ -1,4 +1,5 @@
-// Bodies and frames around every limit, however they are cut, through every path (C59), and readers that do not read [PROTOCOL 1, 7, 8, 9].
+// Bodies and frames around every limit, however they are cut, through every path (C59), and readers that do not read [PROTOCOL 1, 7, 8,
+// 9].
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Context } from '../../clients/typescript/index.ts';
 import { TPERRNO } from '../../proto/codes.ts';

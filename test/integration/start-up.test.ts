@@ -1,5 +1,5 @@
-// `tmqueue start` as a process: configurations that it refuses and how it says so, the choice of the machine, the ready line [DESIGN 2, 11;
-// README; C69]. Addresses, the lock and signals are in addresses.test.ts and process-life.test.ts.
+// `tmqueue start` as a process: configurations that it refuses and how it says so, the choice of the machine, the ready line [DESIGN 2,
+// 11; README; C69]. Addresses, the lock and signals are in addresses.test.ts and process-life.test.ts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

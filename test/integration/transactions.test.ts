@@ -1,5 +1,5 @@
-// Transactions over one queue space: what is visible to whom and when, locks, order after an abort, TPNOTRAN, what a failed call does to the
-// transaction, how it ends [spec 2.3, 3.3; DESIGN 6; C13, C31; T28-14 to 17, 19; T86-07, 17].
+// Transactions over one queue space: what is visible to whom and when, locks, order after an abort, TPNOTRAN, what a failed call does to
+// the transaction, how it ends [spec 2.3, 3.3; DESIGN 6; C13, C31; T28-14 to 17, 19; T86-07, 17].
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Context, TPFLAG, TPQ } from '../../clients/typescript/index.ts';
 import { daemonForAll, daemonForTest, eventually } from '../support/in-process.ts';

@@ -1,5 +1,5 @@
-// What ends a waiting dequeue that gets no message: TMQUEUE -t, BLOCKTIME, its own limit, CANCEL, the loss of its client [spec 2.5; PROTOCOL 7;
-// C09, C39].
+// What ends a waiting dequeue that gets no message: TMQUEUE -t, BLOCKTIME, its own limit, CANCEL, the loss of its client [spec 2.5;
+// PROTOCOL 7; C09, C39].
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Context, TPFLAG, TPQ } from '../../clients/typescript/index.ts';
 import { TPERRNO } from '../../proto/codes.ts';

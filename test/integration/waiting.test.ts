@@ -1,5 +1,5 @@
-// Waiting dequeues (TPQWAIT): what wakes them, in which order, and that they hold up nothing else [spec 2.5; PROTOCOL 7; C07]. What ends them
-// without a message is in wait-ends.test.ts.
+// Waiting dequeues (TPQWAIT): what wakes them, in which order, and that they hold up nothing else [spec 2.5; PROTOCOL 7; C07]. What ends
+// them without a message is in wait-ends.test.ts.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Context, TPFLAG, TPQ } from '../../clients/typescript/index.ts';
 import { daemonForAll } from '../support/in-process.ts';

@@ -1,6 +1,6 @@
-// A daemon inside the test's process: on a configuration text, a folder of its own and a free port. Owns what a test leaves behind (contexts,
-// raw connections, the folder) and its clock, which is the machine's and can be set ahead, so that no test sleeps over a delay of seconds.
-// Invariant: a log failure that the test did not expect fails the test when the daemon stops.
+// A daemon inside the test's process: on a configuration text, a folder of its own and a free port. Owns what a test leaves behind
+// (contexts, raw connections, the folder) and its clock, which is the machine's and can be set ahead, so that no test sleeps over a delay
+// of seconds. Invariant: a log failure that the test did not expect fails the test when the daemon stops.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

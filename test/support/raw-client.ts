@@ -1,5 +1,6 @@
-// A client that can say anything: frames written and read with a msgpack of its own, after PROTOCOL.md alone, so that neither proto nor the
-// SDK stands between a test and the daemon. Values: integers, strings, Uint8Array (bin), null, booleans, arrays; `raw` for any other bytes.
+// A client that can say anything: frames written and read with a msgpack of its own, after PROTOCOL.md alone, so that neither proto nor
+// the SDK stands between a test and the daemon. Values: integers, strings, Uint8Array (bin), null, booleans, arrays; `raw` for any other
+// bytes.
 import { connect, type Socket } from 'node:net';
 
 /** Bytes that go into a frame as they are. */

@@ -1,5 +1,5 @@
-// UBBCONFIG text for tests of the running daemon: queue spaces with their TMQUEUE, queues and forwarders, and the few RESOURCES that matter.
-// Every device is a folder beside the file. Faulty files are made by `replace` on the text, or written out in the test.
+// UBBCONFIG text for tests of the running daemon: queue spaces with their TMQUEUE, queues and forwarders, and the few RESOURCES that
+// matter. Every device is a folder beside the file. Faulty files are made by `replace` on the text, or written out in the test.
 
 export interface QueueText {
   readonly name: string;
