@@ -2,7 +2,7 @@
 // Nothing is ever destroyed here: a queue that vanished from the file stays, and is warned about. A change that a queue cannot take is a
 // fault that stops the start, with its place in the file.
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { QME, qmeName } from '../../proto/codes.ts';
@@ -63,6 +63,13 @@ export class Devices {
           'or create it with qmadmin (crdl, qspacecreate) before the start',
       );
     }
+    const folder = dirname(plan.device);
+    if (!existsSync(folder)) {
+      throw new Error(
+        `queue space ${plan.name}: device ${plan.device}: the folder ${folder} does not exist (APPDIR, or --appdir)`,
+      );
+    }
+    const isNew = !existsSync(dir);
     await this.lock(plan.device);
     const { clock, ulog } = this.ports;
     const { segmentBytes, io } = this.options;
@@ -83,7 +90,11 @@ export class Devices {
       throw error;
     }
     const { live } = engine.space.messages;
-    ulog.info(`queue space ${plan.name} is open`, { space: plan.name, device: plan.device, messages: live });
+    ulog.info(`queue space ${plan.name} is ${isNew ? 'new: created' : 'open'}`, {
+      space: plan.name,
+      device: plan.device,
+      messages: live,
+    });
     return engine;
   }
 

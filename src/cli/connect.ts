@@ -1,6 +1,6 @@
 // How a command reaches the daemon: one context for its short life. Not reachable is its own outcome (exit code 69).
-import { TpError, tpinit, type Context } from '../../clients/typescript/index.ts';
-import { UnavailableError } from './exit.ts';
+import { TpError, TPERRNO, tpinit, type Context } from '../../clients/typescript/index.ts';
+import { UnavailableError, UsageError } from './exit.ts';
 
 export interface ConnectOptions {
   /** `//host:port`; else WSNADDR, else the default. */
@@ -33,6 +33,7 @@ async function join(options: ConnectOptions): Promise<Context> {
       reconnect: false,
     });
   } catch (error) {
+    if (TpError.is(error) && error.tperrno === TPERRNO.TPEINVAL) throw new UsageError(error.message);
     if (TpError.is(error) && error.cause !== undefined) throw new UnavailableError(error.message);
     throw error;
   }

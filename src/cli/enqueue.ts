@@ -1,4 +1,5 @@
 // `tmqueue enqueue QSPACE QUEUE`: one tpenqueue.
+import { isUtf8 } from 'node:buffer';
 import { typed, TPQCTL, TPQ, type TypedBuffer } from '../../clients/typescript/index.ts';
 import { withContext, type ConnectOptions } from './connect.ts';
 import { EXIT } from './exit.ts';
@@ -34,7 +35,7 @@ function bufferOf(options: EnqueueOptions): TypedBuffer | null {
   if (options.data === undefined) return null;
   const bytes = readData(options.data);
   if (options.hex === true) return typed(options.type ?? 'CARRAY', '', parseHex(bytes.toString('latin1')));
-  return typed(options.type ?? 'STRING', '', bytes);
+  return typed(options.type ?? (isUtf8(bytes) ? 'STRING' : 'CARRAY'), '', bytes);
 }
 
 function ctlOf(options: EnqueueOptions): TPQCTL {

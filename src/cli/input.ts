@@ -9,7 +9,7 @@ export function parseEndpoint(word: string): Endpoint {
   const match = /^(?:\/\/)?(\[[0-9a-fA-F:]+\]|[^:/\s]+):(\d{1,5})$/.exec(word);
   const port = Number(match?.[2] ?? -1);
   if (match === null || port > 65_535) {
-    throw new InvalidArgumentError('an address is HOST:PORT or //host:port, e.g. 127.0.0.1:7110');
+    throw new InvalidArgumentError('An address is HOST:PORT or //host:port, e.g. 127.0.0.1:7110');
   }
   return { host: (match[1] as string).replace(/^\[|\]$/g, ''), port };
 }
@@ -22,13 +22,14 @@ export function collectEndpoints(word: string, before: Endpoint[] | undefined): 
 export function parseSeconds(word: string): number {
   const seconds = Number(word);
   if (!Number.isFinite(seconds) || seconds <= 0)
-    throw new InvalidArgumentError('a number of seconds above 0, e.g. 5 or 0.5');
+    throw new InvalidArgumentError('It must be a number of seconds above 0, e.g. 5 or 0.5.');
   return seconds;
 }
 
 export function parseInteger(word: string): number {
   const value = Number(word);
-  if (!Number.isSafeInteger(value) || word.trim() === '') throw new InvalidArgumentError('a whole number');
+  if (!Number.isSafeInteger(value) || word.trim() === '')
+    throw new InvalidArgumentError('It must be a whole number.');
   return value;
 }
 
@@ -51,10 +52,17 @@ export function parseHex(text: string): Buffer {
   return Buffer.from(digits, 'hex');
 }
 
-/** A msgid or corrid: text of at most 32 bytes, or `0x` and 64 hexadecimal digits. */
+/** A msgid as the commands print it: 32 characters, or 0x and 64 hexadecimal digits. */
+export function parseMsgid(word: string): Uint8Array | string {
+  if (/^0x[0-9a-fA-F]{64}$/.test(word)) return Buffer.from(word.slice(2), 'hex');
+  if (Buffer.byteLength(word) === 32) return word;
+  throw new InvalidArgumentError('A msgid has 32 characters, as enqueue prints it.');
+}
+
+/** A corrid: text of at most 32 bytes, or `0x` and 64 hexadecimal digits. */
 export function parseId(word: string): Uint8Array | string {
   if (/^0x[0-9a-fA-F]{64}$/.test(word)) return Buffer.from(word.slice(2), 'hex');
-  if (Buffer.byteLength(word) > 32) {
+  if (Buffer.byteLength(word) > 32 || word.startsWith('0x')) {
     throw new InvalidArgumentError('an id is a text of at most 32 bytes, or 0x and 64 hexadecimal digits');
   }
   return word;

@@ -39,7 +39,8 @@ function format(found: Statistics): string {
       ]),
     );
   }
-  if (found.services.length > 0) {
+  if (found.services.length === 0) lines.push('', 'No server offers a service.');
+  else {
     const rows = found.services.map((one) => [
       one.name,
       ...[one.servers, one.outstanding, one.completed, one.failed].map(String),

@@ -5,7 +5,7 @@ import { VERSION } from '../boot/version.ts';
 import { dequeue, type DequeueOptions } from './dequeue.ts';
 import { enqueue, type EnqueueOptions } from './enqueue.ts';
 import { EXIT, report } from './exit.ts';
-import { collectEndpoints, parseId, parseInteger, parseSeconds } from './input.ts';
+import { collectEndpoints, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
 
@@ -68,7 +68,10 @@ function addEnqueue(tmqueue: Command, done: (work: Promise<number>) => void): vo
     .argument('<queue>', 'the queue')
     .option('--data <data>', 'the text, @FILE, or - for standard input; none: a message without data')
     .option('--hex', 'the data is written in hexadecimal digits')
-    .option('--type <type>', 'buffer type (default: STRING, with --hex CARRAY)')
+    .option(
+      '--type <type>',
+      'buffer type: STRING, CARRAY, JSON, XML … (default: STRING for text, CARRAY for bytes and with --hex)',
+    )
     .option('--corrid <id>', 'at most 32 bytes of text, or 0x and 64 hexadecimal digits', parseId)
     .option('--priority <n>', '1 to 100', parseInteger)
     .option('--reply-queue <queue>', 'where the reply goes')
@@ -91,7 +94,7 @@ function addDequeue(tmqueue: Command, done: (work: Promise<number>) => void): vo
     .option('--wait', 'wait for a message, as long as TMQUEUE -t allows')
     .option('--timeout <s>', 'wait for a message, so many seconds at most', parseSeconds)
     .option('--corrid <id>', 'only a message with this correlation id', parseId)
-    .option('--msgid <id>', 'only this message', parseId)
+    .option('--msgid <id>', 'only this message: the 32 characters that enqueue printed', parseMsgid)
     .option('--peek', 'look at it and leave it')
     .option('--hex', 'print the data in hexadecimal digits')
     .option(...CONNECT)
@@ -115,4 +118,8 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+// Whoever reads our output may stop early: that is an ordinary end.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 process.exitCode = await main(process.argv);

@@ -9,7 +9,14 @@ import { QME, type Qme } from '../../proto/codes.ts';
 import { apply } from '../queue/apply.ts';
 import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { decide } from '../queue/decide.ts';
-import { REMOVAL, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
+import {
+  REMOVAL,
+  type Enqueued,
+  type Event,
+  type EventSink,
+  type LoggedEvent,
+  type Moved,
+} from '../queue/event.ts';
 import { msgidBytes, type MessageId } from '../queue/message.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
@@ -285,13 +292,19 @@ export class SpaceEngine {
     encodeEvent(journal.records, event);
     if (event.kind === 'removed') journal.changed(REMOVAL_BYTES);
     if (event.kind === 'retried' || event.kind === 'moved') journal.changed(CHANGE_BYTES);
-    if (event.kind === 'moved') this.reportMove(event.from, event.queue);
+    if (event.kind === 'moved') this.reportMove(event);
     if (event.kind === 'removed' && event.reason === REMOVAL.DROPPED) this.reportDrop(event.id);
   }
 
-  private reportMove(from: number, to: number): void {
-    const name = (number: number) => this.space.queueByNumber(number)?.attributes.name ?? '';
-    this.warn('retries used up: message moved to the error queue', { from: name(from), to: name(to) });
+  private reportMove({ id, newId, from, queue }: Moved): void {
+    const name = (number: number): string => this.space.queueByNumber(number)?.attributes.name ?? '';
+    const text = (one: MessageId): string => Buffer.from(msgidBytes(this.space.spaceId, one)).toString();
+    this.warn('retries used up: message moved to the error queue', {
+      from: name(from),
+      to: name(queue),
+      msgid: text(id),
+      newMsgid: text(newId),
+    });
   }
 
   private reportDrop(id: MessageId): void {

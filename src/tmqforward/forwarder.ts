@@ -13,7 +13,7 @@ import { DequeueRequest, type BatchNumber, type Failure, type Work } from '../en
 import type { Soon } from '../engine/journal.ts';
 import type { EnqueueOutcome, SpaceEngine } from '../engine/space-engine.ts';
 import type { Selection } from '../queue/decide.ts';
-import type { MessageProperties } from '../queue/message.ts';
+import { msgidBytes, type MessageProperties } from '../queue/message.ts';
 import type { Deadline, TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 
@@ -189,9 +189,14 @@ export class Forwarder {
   /** The call failed: rollback by the retry rules [spec 2.6], then on. */
   gaveUp(call: ForwardCall, failure: Failure): void {
     this.counters.failed++;
-    this.ports.ulog.warn(`TMQFORWARD: ${failureName(failure)}: the message goes back by the retry rules`, {
-      service: call.service,
-    });
+    const { engine } = this.ports;
+    this.ports.ulog.warn(
+      `TMQFORWARD: ${failureName(failure)}: ${reasonOf(failure, call.service)}; the message goes back by the retry rules`,
+      {
+        service: call.service,
+        msgid: Buffer.from(msgidBytes(engine.space.spaceId, call.message.id)).toString(),
+      },
+    );
     this.ports.transactions.rollback(call.transaction);
     if (failure === QME.QMENOSPACE) this.pause(FAILURE_PAUSE_MS);
     this.done();
@@ -252,6 +257,23 @@ export class Forwarder {
   private endPause(): void {
     if (this.paused !== null) this.ports.timers.cancel(this.paused);
     this.paused = null;
+  }
+}
+
+function reasonOf(failure: Failure, service: string): string {
+  switch (failure) {
+    case TPERRNO.TPENOENT:
+      return `no server offers the service ${service}`;
+    case TPERRNO.TPESVCFAIL:
+      return `the service ${service} said that it failed`;
+    case TPERRNO.TPESVCERR:
+      return `the server of ${service} broke or went away`;
+    case TPERRNO.TPETIME:
+      return `the service ${service} did not answer within -t`;
+    case QME.QMENOSPACE:
+      return 'there is no room for the reply';
+    default:
+      return `the call of ${service} or its reply failed`;
   }
 }
 

@@ -27,11 +27,16 @@ export class Daemon {
   /** The daemon's own process, also when it runs under another program. */
   readonly pid: number;
   private readonly child: ChildProcess;
+  /** The benchmark itself is ended: nothing it started outlives it. */
+  private readonly kill = (): void => {
+    if (this.child.exitCode === null && this.child.signalCode === null) process.kill(this.pid, 'SIGKILL');
+  };
 
   private constructor(child: ChildProcess, pid: number, port: number) {
     this.child = child;
     this.pid = pid;
     this.port = port;
+    process.once('exit', this.kill);
   }
 
   static async start(options: DaemonOptions): Promise<Daemon> {
@@ -47,12 +52,14 @@ export class Daemon {
       script,
       ...start,
     ];
+    // What goes through io_uring is no system call that a trace would show.
     const env = { ...process.env, UV_USE_IO_URING: '0' };
     const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'], env });
     const errors = keepLast(child);
     try {
       const port = await portOf(child);
       const pid = under.length > 0 ? firstChildOf(child.pid ?? 0) : (child.pid ?? 0);
+      if (pid === 0) throw new Error('its process was not found');
       return new Daemon(child, pid, port);
     } catch (error) {
       await endOf(child, STOP_MS);
@@ -63,6 +70,7 @@ export class Daemon {
   /** Stops it as an operator does; a daemon that ends with anything but 0 is a failure. */
   async stop(): Promise<void> {
     const { child } = this;
+    process.off('exit', this.kill);
     if (child.exitCode === null && child.signalCode === null && this.pid !== child.pid)
       process.kill(this.pid, 'SIGTERM');
     const code = await new Promise<number | null>((resolve) => {

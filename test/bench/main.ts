@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { readOptions, USAGE, type Options } from './options.ts';
 import { report } from './report.ts';
 import { runRound, type Round } from './round.ts';
-import { Scratch } from './scratch.ts';
+import { exitOnSignals, Scratch } from './scratch.ts';
 import { runTrace } from './trace/run.ts';
 
 async function main(): Promise<number> {
@@ -19,6 +19,7 @@ async function main(): Promise<number> {
     console.error(`${options}\n\n${USAGE}`);
     return 2;
   }
+  exitOnSignals();
   const scratch = new Scratch(options.directory, options.keep);
   try {
     if (scratch.inMemory) console.error(`${scratch.path} is in memory: give --dir on a disk`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runChild } from './ipc.ts';
 import type { FillResult, FillTask } from './memory/task.ts';
-import { Scratch } from './scratch.ts';
+import { exitOnSignals, Scratch } from './scratch.ts';
 
 const RESIDENT_BYTES_MAX = 128;
 const CORRID_BYTES_MAX = 48;
@@ -29,6 +29,7 @@ async function main(): Promise<number> {
   const messages = Number(values.messages);
   if (!Number.isSafeInteger(messages) || messages < 1000)
     throw new Error(`--messages ${values.messages}\n${USAGE}`);
+  exitOnSignals();
   const scratch = new Scratch(values.dir, values.keep);
   try {
     const plain = await fill(scratch, messages, false);

@@ -9,7 +9,7 @@ export interface Options {
   readonly rounds: number;
   /** How long each workload is measured in each round. */
   readonly measureMs: number;
-  /** How long it runs before. */
+  /** How long the code of both sides is warmed before. */
   readonly warmupMs: number;
   readonly sdk: boolean;
   readonly strace: boolean;
@@ -28,7 +28,7 @@ export const USAGE = `usage: npm run bench -- [options]
   --only W1,W3     only these workloads (W1 to W5)
   --rounds N       rounds, of which the median counts (5)
   --seconds N      measured seconds of a workload in a round (2)
-  --warmup N       seconds before them (1)
+  --warmup N       seconds in which both sides' code is warmed before (1)
   --no-sdk         leave out the row of W3 through the TypeScript client
   --strace         instead: trace a short run and check that no answer precedes its sync
   --report-only    exit with 0 also when a threshold does not hold

@@ -17,6 +17,7 @@ export type Round = Partial<Record<RunName, Figures>>;
 /** The bare shape that goes before a workload; W4 and W5 are seen beside W3's. */
 const BARE_BEFORE = { W1: 'W1', W2: 'W2', W3: 'W3', W4: null, W5: null } as const;
 const SDK_QUEUE = 'W3SDK';
+const WARM_QUEUE = 'WARM';
 /** Between two runs, so that what the one left to be written does not slow the other down. */
 const PAUSE_MS = 300;
 const CHILD_MS = 120_000;
@@ -34,7 +35,11 @@ export async function runRound(round: RoundOptions): Promise<Round> {
   const nodeOptions = options.cpuProf === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', options.cpuProf];
   const data = join(directory, 'daemon');
   mkdirSync(data);
-  const daemon = await Daemon.start({ directory: data, queues: [...options.only, SDK_QUEUE], nodeOptions });
+  const daemon = await Daemon.start({
+    directory: data,
+    queues: [...options.only, SDK_QUEUE, WARM_QUEUE],
+    nodeOptions,
+  });
   try {
     const plain = await startBare('plain', directory);
     try {
@@ -120,7 +125,15 @@ class Runs {
     what: { kind: LoadKind; shape: Shape; qname: string },
   ): Promise<Figures> {
     const { warmupMs, measureMs } = this.round.options;
-    const task: LoadTask = { ...server, ...what, qspace: QSPACE, warmupMs, measureMs, firstProducer: 0 };
+    const task: LoadTask = {
+      ...server,
+      ...what,
+      qspace: QSPACE,
+      warmQueue: WARM_QUEUE,
+      warmupMs,
+      measureMs,
+      firstProducer: 0,
+    };
     return runChild<Figures>({ script: 'load/main.js', timeoutMs: CHILD_MS + warmupMs + measureMs }, task);
   }
 }

@@ -1,9 +1,14 @@
-// The temporary directory of a run, on the file system that is measured.
+// The temporary directory of a run, on the file system that is measured. It is removed when the run ends, also by a signal.
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const TMPFS = 0x0102_1994;
+
+/** Lets a signal end the process as `exit` does, so that what is cleaned up then is. */
+export function exitOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+}
 
 export class Scratch {
   readonly path: string;
@@ -13,6 +18,7 @@ export class Scratch {
   constructor(parent: string, keep: boolean) {
     this.path = mkdtempSync(join(parent === '' ? tmpdir() : parent, 'tmqueue-bench-'));
     this.keep = keep;
+    process.once('exit', () => this.remove());
   }
 
   /** Whether it is in memory, where a sync costs nothing and no figure means anything. */

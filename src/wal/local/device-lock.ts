@@ -30,7 +30,10 @@ export class DeviceLock {
       await io.fsyncDir(dirname(device));
       fd = io.open(`${device}/${LOCK_FILE}`, 'ensure');
       if (!io.lock(fd))
-        throw new LogError('Unavailable', `device ${device} is in use by another process${holder(io, fd)}`);
+        throw new LogError(
+          'Unavailable',
+          `device ${device} is in use by another process${holder(io, fd)}: stop that one, or use another device`,
+        );
       await io.truncate(fd, 0);
       io.pwriteSync(fd, Buffer.from(`${pid}\n`), 0);
       return new DeviceLock(device, io, fd);

@@ -1,5 +1,5 @@
-// The bare pipeline, best variant, without anything to spare: headers read at fixed places, no object a message, the answers of a commit in one buffer a
-// connection. It is the ceiling of what a Node process does here, and no durable queue reaches it.
+// The bare pipeline, best variant, without anything to spare: headers read at fixed places, no object a message, the answers of a commit
+// in one buffer a connection. It is the ceiling of what a Node process does here, and no durable queue reaches it.
 import type { Socket } from 'node:net';
 import type { Batch } from './batch.ts';
 import { readFrames } from './connection.ts';

@@ -1,21 +1,29 @@
-// The bare pipeline, plain variant, the one of the table in PERFORMANCE.md: frame → header → batch → sync → corked reply, as one writes
-// it down: a view and an unpacked array a frame, an object a request, a buffer an answer. What arrives while a sync runs is the next batch.
+// The bare pipeline, plain variant, the one of the table in PERFORMANCE.md: frame → header → batch → sync → corked reply, as one first
+// writes it down: an async function a message, a view and an unpacked array a frame, a checksum a record beside the batch's, a buffer an
+// answer. What arrives while a sync runs is the next batch. What each of these costs is what best.ts leaves out.
 import type { Socket } from 'node:net';
+import { crc32 } from 'node:zlib';
 import { Packr } from 'msgpackr';
 import type { Batch } from './batch.ts';
 import { readFrames } from './connection.ts';
 import { ANSWER_BYTES, BARE_OP, writeAnswer } from './wire.ts';
 
-interface Pending {
-  readonly id: number;
-  readonly socket: Socket;
-}
+type Request = [op: number, id: number, queue: number, data: Buffer];
 
 const packr = new Packr({ useRecords: false });
 
+/** Records that wait for the next sync, and who waits for it. */
+class Open {
+  readonly records: Buffer[] = [];
+  resolve: () => void = () => {};
+  readonly durable = new Promise<void>((resolve) => {
+    this.resolve = resolve;
+  });
+}
+
 export class PlainPipeline {
   private readonly batch: Batch;
-  private pending: Pending[] = [];
+  private open: Open | null = null;
 
   constructor(batch: Batch) {
     this.batch = batch;
@@ -23,27 +31,42 @@ export class PlainPipeline {
 
   accept(socket: Socket): void {
     readFrames(socket, (bytes, at, end) => {
-      const [op, id, queue, data] = packr.unpack(bytes.subarray(at + 4, end)) as [
-        number,
-        number,
-        number,
-        Buffer,
-      ];
-      if (op === BARE_OP.STATUS) return socket.write(answer(BARE_OP.SYNCS, this.batch.syncs));
-      if (this.pending.length === 0) setImmediate(() => this.commit());
-      this.batch.add({ id, queue }, data, { from: 0, to: data.length });
-      return this.pending.push({ id, socket });
+      void this.handle(socket, bytes.subarray(at + 4, end));
     });
   }
 
+  private async handle(socket: Socket, frame: Buffer): Promise<void> {
+    const [op, id, queue, data] = packr.unpack(frame) as Request;
+    if (op === BARE_OP.STATUS) {
+      socket.write(answer(BARE_OP.SYNCS, this.batch.syncs));
+      return;
+    }
+    const head = packr.pack([id, queue, crc32(data)]);
+    await this.append(Buffer.from(head), data);
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      process.nextTick(() => socket.uncork());
+    }
+    socket.write(answer(BARE_OP.ENQUEUED, id));
+  }
+
+  private append(head: Buffer, data: Buffer): Promise<void> {
+    if (this.open === null) {
+      this.open = new Open();
+      setImmediate(() => this.commit());
+    }
+    this.open.records.push(head, data);
+    return this.open.durable;
+  }
+
   private commit(): void {
-    this.batch.commit();
-    const answered = this.pending;
-    this.pending = [];
-    const sockets = new Set(answered.map(({ socket }) => socket));
-    for (const socket of sockets) socket.cork();
-    for (const { id, socket } of answered) socket.write(answer(BARE_OP.ENQUEUED, id));
-    for (const socket of sockets) socket.uncork();
+    const { open, batch } = this;
+    this.open = null;
+    if (open === null) return;
+    const bytes = Buffer.concat(open.records);
+    batch.add({ id: 0, queue: 0 }, bytes, { from: 0, to: bytes.length });
+    batch.commit();
+    open.resolve();
   }
 }
 

@@ -2,10 +2,11 @@
 // everything that a chunk of answers allows.
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ANSWER_BYTES, AT, BARE_OP, enqueueFrame, statusFrame } from '../bare/wire.ts';
 import type { Figures } from '../figures.ts';
 import { Meter } from './meter.ts';
-import { BODY_BYTES, SHAPES, type LoadTask } from './task.ts';
+import { BODY_BYTES, SHAPES, type LoadTask, type Shape } from './task.ts';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -33,6 +34,10 @@ class BareLoad {
     this.socket.write(out);
   }
 
+  close(): void {
+    this.socket.destroy();
+  }
+
   private receive(chunk: Buffer): void {
     const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     const count = Math.floor(bytes.length / ANSWER_BYTES);
@@ -56,13 +61,21 @@ class BareLoad {
 }
 
 export async function runBare(task: LoadTask): Promise<Figures> {
-  const { connections, inFlight } = SHAPES[task.shape];
   const control = await open(task.port);
   const meter = new Meter({ pid: task.pid, syncs: () => syncsOf(control) });
+  const warming = await startLoads(task, 'W3', meter);
+  await delay(task.warmupMs);
+  for (const load of warming) load.close();
+  await startLoads(task, task.shape, meter);
+  return meter.window(task.measureMs);
+}
+
+async function startLoads(task: LoadTask, shape: Shape, meter: Meter): Promise<BareLoad[]> {
+  const { connections, inFlight } = SHAPES[shape];
   const loads: BareLoad[] = [];
   for (let i = 0; i < connections; i++) loads.push(new BareLoad(await open(task.port), inFlight, meter));
   for (const load of loads) load.start();
-  return meter.window(task);
+  return loads;
 }
 
 async function open(port: number): Promise<Socket> {

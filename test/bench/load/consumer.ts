@@ -54,6 +54,10 @@ export class Consumer implements Answers {
     });
   }
 
+  close(): void {
+    this.connection.close();
+  }
+
   answered(frame: Frame, nowMs: number): boolean {
     if (!isOurs(frame)) return false;
     const reply = decodeReply(frame);

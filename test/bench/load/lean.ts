@@ -7,18 +7,21 @@ import { Consumer, type ConsumerOptions } from './consumer.ts';
 import { Meter } from './meter.ts';
 import { Producer, type ProducerOptions } from './producer.ts';
 import { Ledger, sentMsOf } from './stamp.ts';
-import { DRAIN_MESSAGES, DRAIN_WARMUP_MESSAGES, SERIAL_MESSAGES, SHAPES, type LoadTask } from './task.ts';
+import { DRAIN_MESSAGES, SERIAL_MESSAGES, SHAPES, WARM_MESSAGES, type LoadTask } from './task.ts';
 
 /** How long the last messages of a run may take, in milliseconds. */
 const SETTLE_MS = 10_000;
 /** The same for a pass of W4. */
 const PASS_MS = 60_000;
+/** Index of the first producer of the warm-up. */
+const WARM_PRODUCER = 100;
 const UNLIMITED = 2 ** 24 - 2;
 
 export async function runLean(task: LoadTask): Promise<Figures> {
   const control = await LeanConnection.open(task.port);
   const status = new QueueStatus(control, task);
   const meter = new Meter({ pid: task.pid, syncs: () => status.batches() });
+  await warm(task, meter);
   if (task.shape === 'W4') return drain(task, meter, status);
   if (task.shape === 'D1') return drainOnce(task, SERIAL_MESSAGES, meter);
   if (task.shape === 'W5') return endToEnd(task, meter, status);
@@ -35,7 +38,7 @@ async function enqueue(task: LoadTask, meter: Meter, status: QueueStatus): Promi
     onAnswer: (ms) => meter.record(ms),
   });
   const running = producers.map((producer) => producer.run());
-  const figures = await meter.window(task);
+  const figures = await meter.window(task.measureMs);
   for (const producer of producers) producer.stop();
   await settled(Promise.all(running));
   const acknowledged = producers.reduce((sum, producer) => sum + producer.acknowledged, 0);
@@ -44,9 +47,15 @@ async function enqueue(task: LoadTask, meter: Meter, status: QueueStatus): Promi
   return figures;
 }
 
-/** W4: a first pass warms the path, the second is measured. */
+/** Runs the code of both sides at a high rate, enqueues and dequeues, on a queue of its own that is empty afterwards. */
+async function warm(task: LoadTask, meter: Meter): Promise<void> {
+  const until = performance.now() + task.warmupMs;
+  const drained: LoadTask = { ...task, shape: 'W4', qname: task.warmQueue, firstProducer: WARM_PRODUCER };
+  while (performance.now() < until) await drainOnce(drained, WARM_MESSAGES, meter);
+}
+
+/** W4. */
 async function drain(task: LoadTask, meter: Meter, status: QueueStatus): Promise<Figures> {
-  await drainOnce(task, DRAIN_WARMUP_MESSAGES, meter);
   const figures = await drainOnce(task, DRAIN_MESSAGES, meter);
   const queued = await status.messages();
   if (queued !== 0) throw new Error(`${queued} messages are queued after the drain`);
@@ -70,6 +79,7 @@ async function drainOnce(task: LoadTask, messages: number, meter: Meter): Promis
   await settled(Promise.all(consumers.map((consumer) => consumer.run())), PASS_MS);
   const figures = await meter.stop(last);
   ledger.verify();
+  for (const consumer of consumers) consumer.close();
   return figures;
 }
 
@@ -84,6 +94,7 @@ async function fill(task: LoadTask, messages: number): Promise<Ledger> {
   });
   await settled(Promise.all(producers.map((producer) => producer.run())), PASS_MS);
   if (ledger.sent !== messages) throw new Error(`${ledger.sent} of ${messages} messages were sent`);
+  for (const producer of producers) producer.close();
   return ledger;
 }
 
@@ -108,7 +119,7 @@ async function endToEnd(task: LoadTask, meter: Meter, status: QueueStatus): Prom
     onAnswer: () => {},
   });
   const running = producers.map((producer) => producer.run());
-  const figures = await meter.window(task);
+  const figures = await meter.window(task.measureMs);
   for (const producer of producers) producer.stop();
   await settled(Promise.all(running));
   await settled(

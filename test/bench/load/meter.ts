@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { cpuTimeUs } from '../cpu-time.ts';
 import type { Figures } from '../figures.ts';
 import { Histogram } from '../histogram.ts';
+import { RAMP_MS } from './task.ts';
 
 export interface MeterSource {
   /** The server's process. */
@@ -58,11 +59,11 @@ export class Meter {
     };
   }
 
-  /** Lets the load run for the warm-up, then measures it. */
-  async window(times: { warmupMs: number; measureMs: number }): Promise<Figures> {
-    await delay(times.warmupMs);
+  /** Measures a load that has just begun. */
+  async window(measureMs: number): Promise<Figures> {
+    await delay(RAMP_MS);
     await this.start();
-    await delay(times.measureMs);
+    await delay(measureMs);
     return this.stop();
   }
 }

@@ -64,6 +64,10 @@ export class Producer implements Answers {
     this.stopped = true;
   }
 
+  close(): void {
+    this.connection.close();
+  }
+
   answered(frame: Frame, nowMs: number): boolean {
     const id = enqueuedId(frame);
     if (id < this.base) return false;

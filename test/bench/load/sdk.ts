@@ -1,4 +1,5 @@
 // W3 through the TypeScript client, as an application would write it: an awaited call a message, many at a time on each connection.
+import { setTimeout as delay } from 'node:timers/promises';
 import { tpinit, type Context } from '../../../clients/typescript/index.ts';
 import type { Figures } from '../figures.ts';
 import { Meter } from './meter.ts';
@@ -16,7 +17,8 @@ export async function runSdk(task: LoadTask): Promise<Figures> {
     const context = await tpinit({ address });
     for (let slot = 0; slot < inFlight; slot++) running.push(load.run(context));
   }
-  const figures = await meter.window(task);
+  await delay(task.warmupMs);
+  const figures = await meter.window(task.measureMs);
   load.stopped = true;
   await Promise.all(running);
   return figures;

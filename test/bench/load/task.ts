@@ -13,6 +13,9 @@ export interface LoadTask {
   readonly pid: number;
   readonly qspace: string;
   readonly qname: string;
+  /** A queue for the warm-up. */
+  readonly warmQueue: string;
+  /** How long the code of both sides is warmed at a high rate, where the workload's own rate would take minutes for it. */
   readonly warmupMs: number;
   readonly measureMs: number;
   /** Index of the first producer: producers of several runs whose messages must be told apart have different ones. */
@@ -29,9 +32,12 @@ export const SHAPES: Readonly<Record<Shape, { connections: number; inFlight: num
   D1: { connections: 1, inFlight: 1 },
 };
 
+/** How long a workload runs before it is measured, in milliseconds. */
+export const RAMP_MS = 200;
 export const BODY_BYTES = 256;
-/** Messages that W4 drains, after a first pass of WARMUP. */
+/** Messages that W4 drains. */
 export const DRAIN_MESSAGES = 50_000;
-export const DRAIN_WARMUP_MESSAGES = 20_000;
+/** Messages that one pass of the warm-up drains. */
+export const WARM_MESSAGES = 20_000;
 /** Messages that D1 drains. */
 export const SERIAL_MESSAGES = 200;

@@ -39,7 +39,15 @@ export async function runTrace(scratch: Scratch): Promise<number> {
   const figures: Figures[] = [];
   try {
     const { port, pid } = daemon;
-    const task = { kind: 'lean', port, pid, qspace: QSPACE, warmupMs: 0, measureMs: MEASURE_MS } as const;
+    const task = {
+      kind: 'lean',
+      port,
+      pid,
+      qspace: QSPACE,
+      warmQueue: '',
+      warmupMs: 0,
+      measureMs: MEASURE_MS,
+    } as const;
     const shapes: readonly Shape[] = ['W1', 'W3', 'D1'];
     for (const [index, shape] of shapes.entries()) {
       const whole: LoadTask = { ...task, shape, qname: shape, firstProducer: index * 8 };
