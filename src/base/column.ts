@@ -111,7 +111,7 @@ export class RowAllocator {
       return row;
     }
     this.top++;
-    this.grow(this.top);
+    if (this.top === 1 || (this.top & CHUNK_MASK) === 0) this.grow(this.top);
     return this.top;
   }
 

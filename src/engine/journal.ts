@@ -60,13 +60,7 @@ export class Journal {
   /** A record was added that `reserved` bytes had been set aside for. */
   changed(reserved: number): void {
     this.reservedForBatch += reserved;
-    if (!this.scheduled && !this.inFlight) {
-      this.scheduled = true;
-      this.soon(() => {
-        this.scheduled = false;
-        this.commit();
-      });
-    }
+    if (!this.inFlight) this.schedule();
   }
 
   /** While a batch is in flight: resolves when the open one has taken its place, or the log died. null: nothing is in flight. */
@@ -121,6 +115,15 @@ export class Journal {
     await this.writer.close();
   }
 
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    this.soon(() => {
+      this.scheduled = false;
+      this.commit();
+    });
+  }
+
   private commit(): void {
     if (this.failure !== null || this.inFlight || this.records.count === 0) return;
     this.append('data');
@@ -154,7 +157,8 @@ export class Journal {
     const { heldInFlight } = this;
     this.heldInFlight = [];
     for (const held of heldInFlight) held.released();
-    this.commit();
+    // At the end of the turn: an inline sync would hold up the answers that were just released.
+    if (this.records.count > 0) this.schedule();
     this.wake();
   }
 

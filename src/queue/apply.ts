@@ -42,7 +42,9 @@ export function apply(space: QueueSpace, event: Event): void {
 function applyEnqueued(space: QueueSpace, event: Enqueued): void {
   const { messages, entries } = space;
   const queue = space.queueByNumber(event.queue);
-  if (queue === undefined || space.msgids.find(event.id) !== NONE) return;
+  if (queue === undefined) return;
+  // Live, an id was made a moment ago; in replay (no batch) it may be known already.
+  if (space.batch === 0 && space.msgids.find(event.id) !== NONE) return;
   const message = messages.take();
   messages.setId(message, event.id);
   messages.ref.set(message, event.place.ref);

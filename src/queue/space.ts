@@ -70,7 +70,7 @@ export class QueueSpace {
   liveBytes = 0;
   /** The batch that logged events go to, by the engine's count; apply stamps it on the queues they touch. 0 in replay. */
   batch = 0;
-  private readonly types: string[] = ['\0'];
+  private readonly types: { readonly type: string; readonly subtype: string }[] = [{ type: '', subtype: '' }];
   private readonly typeCodes = new Map<string, number>([['\0', 0]]);
   private readonly byArrival: Before;
   private readonly byDue: Before;
@@ -180,17 +180,14 @@ export class QueueSpace {
     let code = this.typeCodes.get(key);
     if (code === undefined) {
       code = this.types.length < 0xffff ? this.types.length : 0xffff;
-      if (code === this.types.length) this.types.push(key);
+      if (code === this.types.length) this.types.push({ type, subtype });
       this.typeCodes.set(key, code);
     }
     return code;
   }
   /** Type and subtype behind a code, or null when the space has more kinds than codes and the record must be read. */
   typeOf(code: number): { type: string; subtype: string } | null {
-    const key = this.types[code];
-    if (key === undefined) return null;
-    const [type = '', subtype = ''] = key.split('\0');
-    return { type, subtype };
+    return this.types[code] ?? null;
   }
 
   // What follows is for apply.ts alone: an entry leaves one state and enters another.

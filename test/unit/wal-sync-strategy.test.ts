@@ -37,12 +37,12 @@ describe('sync strategy', () => {
     expect(sync.chooseInline(log, 256 * 1024 + 1)).toBe(false);
   });
 
-  test('auto: a figure over half a millisecond ends it, a probe a second brings it back', () => {
+  test('auto: a figure over a millisecond ends it, four probes a second bring it back', () => {
     const { sync, clock, spend } = auto();
     const log = sync.join();
     for (let i = 0; i < 60; i++) {
       sync.chooseInline(log, 100);
-      spend(1);
+      spend(2);
     }
     expect(sync.chooseInline(log, 100)).toBe(false);
     let probes = 0;
@@ -50,24 +50,32 @@ describe('sync strategy', () => {
       clock.advance(100);
       if (!sync.chooseInline(log, 100)) continue;
       probes++;
-      spend(1);
+      spend(2);
     }
-    expect(probes).toBeGreaterThanOrEqual(8);
-    expect(probes).toBeLessThanOrEqual(12);
+    // In ten seconds: every 300 ms, since the test looks every 100.
+    expect(probes).toBeGreaterThanOrEqual(30);
+    expect(probes).toBeLessThanOrEqual(40);
     for (let i = 0; i < 60; i++) spend(0.1, false);
     expect(sync.chooseInline(log, 100)).toBe(true);
   });
 
-  test('auto: a sync over 5 ms ends it for a minute', () => {
+  test('auto: each sync over 5 ms ends it for longer, from a second to a minute; a quiet minute forgets them', () => {
     const { sync, clock, spend } = auto();
     const log = sync.join();
-    spend(5.5);
-    expect(sync.chooseInline(log, 100)).toBe(false);
-    clock.advance(59_000);
-    expect(sync.chooseInline(log, 100)).toBe(false);
-    clock.advance(1001);
-    for (let i = 0; i < 20; i++) spend(0.1, false);
-    expect(sync.chooseInline(log, 100)).toBe(true);
+    const pauseAfterSlowSync = (): number => {
+      spend(5.5);
+      let seconds = 0;
+      while (seconds < 100 && !sync.chooseInline(log, 100)) {
+        clock.advance(500);
+        seconds += 0.5;
+        spend(0.1, false);
+      }
+      return seconds;
+    };
+    const pauses = Array.from({ length: 9 }, pauseAfterSlowSync).map(Math.round);
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    clock.advance(61_000);
+    expect(Math.round(pauseAfterSlowSync())).toBe(1);
   });
 
   test('auto: a slow sync on a worker says nothing, it may be the loop', () => {

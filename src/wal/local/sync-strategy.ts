@@ -1,6 +1,7 @@
 // Where a commit's fdatasync runs: in the loop, on a worker thread, or decided by measurement. One object for all logs of a process.
-// Invariants of `auto`: inline only while a single log has work, batches are small and syncs stay under half a millisecond; one sync over
-// 5 ms ends inline for a minute. It must not know files: it is told who appends how much and how long the sync took.
+// Invariants of `auto`: inline only while a single log has work, batches are small and syncs stay under a millisecond; a sync over 5 ms
+// ends inline for a second, then two, up to a minute: on a disk whose p99 is above 5 ms one of them says little. It must not know files:
+// it is told who appends how much and how long the sync took.
 
 import { assert } from '../../base/assert.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -8,11 +9,13 @@ import type { Clock } from '../../base/clock.ts';
 export type SyncSetting = 'inline' | 'worker' | 'auto';
 
 const INLINE_BYTES_MAX = 256 * 1024;
-const INLINE_MS_MAX = 0.5;
+const INLINE_MS_MAX = 1;
 const SLOW_SYNC_MS = 5;
-const SLOW_PAUSE_MS = 60_000;
+/** How long a slow sync ends inline: this at first, twice as long each time, a minute at most; afresh when none was slow for a minute. */
+const SLOW_PAUSE_FIRST_MS = 1000;
+const SLOW_PAUSE_MAX_MS = 60_000;
 /** While the figure is too high for inline, one sync is tried inline this often. */
-const PROBE_EVERY_MS = 1000;
+const PROBE_EVERY_MS = 250;
 /** Another log's append counts as work for this long. */
 const COMPANY_MS = 20;
 const FIGURE_WEIGHT = 0.1;
@@ -27,6 +30,7 @@ export class SyncStrategy {
   /** Moving figure of a sync in milliseconds. */
   #figureMs = 0;
   #pausedUntil = -Infinity;
+  #pauseMs = SLOW_PAUSE_FIRST_MS;
   #probeAt = -Infinity;
 
   constructor(setting: SyncSetting, clock: Clock) {
@@ -75,7 +79,13 @@ export class SyncStrategy {
     if (this.#setting !== 'auto') return;
     const now = this.#clock.monoMs();
     const ms = now - startedAt;
-    if (inline && ms > SLOW_SYNC_MS) this.#pausedUntil = now + SLOW_PAUSE_MS;
+    if (inline && ms > SLOW_SYNC_MS) this.#pause(now);
     if (inline || ms <= INLINE_MS_MAX) this.#figureMs += (ms - this.#figureMs) * FIGURE_WEIGHT;
+  }
+
+  #pause(now: number): void {
+    if (now - this.#pausedUntil > SLOW_PAUSE_MAX_MS) this.#pauseMs = SLOW_PAUSE_FIRST_MS;
+    this.#pausedUntil = now + this.#pauseMs;
+    this.#pauseMs = Math.min(this.#pauseMs * 2, SLOW_PAUSE_MAX_MS);
   }
 }
