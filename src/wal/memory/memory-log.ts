@@ -1,5 +1,5 @@
 // The log port in memory: for tests and simulations. It can be told to fail, to hold syncs back, and to be crashed and taken over again.
-// Invariants: the same as any log's, except that nothing survives the process; positions and refs grow as in the local log, and preambles
+// Invariants: the same as every log's, except that nothing survives the process; positions and refs grow as in the local log, and preambles
 // come where the local log would open a segment. It must not know records.
 
 import { assert } from '../../base/assert.ts';
