@@ -60,7 +60,7 @@ test('in one process too, until it is released; a stale pid of a living process 
   writeFileSync(`${device}/LOCK`, `${process.ppid}\n`);
   const again = await DeviceLock.acquire(device, 456);
   writeFileSync(`${device}/LOCK`, 'nonsense');
-  await expect(DeviceLock.acquire(device, 789)).rejects.toThrow(/in use by another process$/);
+  await expect(DeviceLock.acquire(device, 789)).rejects.toThrow(/in use by another process: stop that one/);
   again.release();
 });
 
