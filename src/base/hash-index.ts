@@ -2,6 +2,8 @@
 // a few slots, so that no single operation pauses the loop. Keys stay in the rows; a subclass says how a row hashes and compares.
 // Invariants: a handle is in exactly one of the two tables; the old table is empty before the next growth begins.
 
+import { assert } from './assert.ts';
+
 const EMPTY = 0;
 const TOMBSTONE = 0xffff_ffff;
 const SLOTS_MIN = 64;
@@ -86,10 +88,16 @@ export abstract class HashIndex {
     if (this.moveAt === old.length) this.old = null;
   }
 
+  /**
+   * Ensures: the next table takes all that is live and every row that can be added before the last slot of this one has been moved, within
+   * three quarters of its slots; so no growth begins before the one before it has ended, and a table is never full.
+   */
   private regrow(): void {
-    while (this.old !== null) this.step();
+    assert(this.old === null, 'a growth step ends before the next begins');
+    const added = Math.ceil(this.slots.length / MOVE_STEP) + 1;
+    const needed = Math.max(this.size * 2, Math.ceil(((this.size + added) * 4) / 3) + 1);
     let slots = SLOTS_MIN;
-    while (slots < this.size * 2) slots *= 2;
+    while (slots < needed) slots *= 2;
     this.old = this.slots;
     this.moveAt = 0;
     this.slots = new Uint32Array(slots);

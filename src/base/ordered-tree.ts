@@ -1,6 +1,7 @@
 // Ordered trees (treaps) of row handles, linked through columns: any number of trees share the same links, since a row is in at most
 // one of them, and the caller keeps the roots. A node's heap priority is a hash of its handle, so the shape needs no random source and
 // no storage. Every operation is O(log n) expected. The order must be total and must not change while a row is in a tree.
+import { assert } from './assert.ts';
 import { NONE } from './column.ts';
 
 /** Where the two links of a row live. */
@@ -47,6 +48,7 @@ export class OrderedTree {
     let parentLeft = false;
     let at = root;
     while (at !== row) {
+      assert(at !== NONE, `row ${row} is not in the tree`);
       parent = at;
       parentLeft = before(row, at);
       at = parentLeft ? links.left(at) : links.right(at);

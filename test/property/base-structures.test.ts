@@ -51,6 +51,32 @@ describe('HashIndex', () => {
     );
   });
 
+  it('takes a busy time of few rows after a backlog has gone: no table is ever full', () => {
+    for (const [backlog, left] of [
+      [20_000, 120],
+      [20_000, 1],
+      [1500, 75],
+      [60_000, 1000],
+    ] as const) {
+      const index = new KeyIndex();
+      index.keys.ensure(200_000);
+      let row = 0;
+      const add = (): void => {
+        row++;
+        index.keys.set(row, row);
+        index.add(row);
+      };
+      while (row < backlog) add();
+      for (let gone = 1; gone <= backlog - left; gone++) index.remove(gone);
+      for (let i = 0; i < 30_000; i++) {
+        add();
+        if (index.find(row) !== row) expect(index.find(row)).toBe(row);
+        index.remove(row);
+      }
+      for (let kept = backlog - left + 1; kept <= backlog; kept++) expect(index.find(kept)).toBe(kept);
+    }
+  });
+
   it('does not grow without bound while rows come and go', () => {
     const index = new KeyIndex();
     index.keys.ensure(200_000);
