@@ -66,7 +66,7 @@ describe('HashIndex', () => {
         index.keys.set(row, row);
         index.add(row);
       };
-      while (row < backlog) add();
+      for (let i = 0; i < backlog; i++) add();
       for (let gone = 1; gone <= backlog - left; gone++) index.remove(gone);
       for (let i = 0; i < 30_000; i++) {
         add();
