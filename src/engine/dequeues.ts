@@ -130,7 +130,7 @@ export class Dequeues {
         engine.run({ kind: 'unhold', entry });
         if (request.cancelled === null) this.finish(request, entry, decodeMessage(record, id));
         else request.refused(request.cancelled, engine.space.queueOf(entry).lastBatch);
-        return engine.wakeWaiters();
+        return engine.settle();
       },
       (error: Error) => {
         this.endFetch(request);

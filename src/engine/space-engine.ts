@@ -381,14 +381,9 @@ export class SpaceEngine {
   }
 
   /** After every change: waiters are offered what became deliverable, and the timer is set for the next due time. */
-  private settle(): void {
+  settle(): void {
     if (this.space.offers.length > 0) this.dequeues.wake();
     this.armDue();
-  }
-
-  /** For what has changed the space by itself: an enqueue's waiters are woken here. */
-  wakeWaiters(): void {
-    this.settle();
   }
 
   private armDue(): void {

@@ -225,7 +225,7 @@ function refuse(client: Client, id: number, refusal: Refusal): void {
   client.port.send(errorReply(id, refusal.failure, refusal.message));
 }
 
-export function noTransaction(tx: number): Refusal {
+function noTransaction(tx: number): Refusal {
   return { failure: TPERRNO.TPEPROTO, message: `transaction ${tx} is not open on this connection` };
 }
 
