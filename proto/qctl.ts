@@ -38,30 +38,6 @@ const TIME_BITS = TPQ.TPQTIME_ABS | TPQ.TPQTIME_REL;
 const EXPTIME_VALUE_BITS = TPQ.TPQEXPTIME_ABS | TPQ.TPQEXPTIME_REL;
 const EXPTIME_BITS = EXPTIME_VALUE_BITS | TPQ.TPQEXPTIME_NONE;
 
-/** What this release refuses with QMERELEASE, per side. An entry leaves this table when the feature is served. */
-export const NOT_YET_SERVED: Readonly<Record<QctlSide, readonly (keyof typeof TPQ)[]>> = {
-  enqueue: [
-    'TPQTOP',
-    'TPQBEFOREMSGID',
-    'TPQTIME_ABS',
-    'TPQTIME_REL',
-    'TPQDELIVERYQOS',
-    'TPQREPLYQOS',
-    'TPQEXPTIME_ABS',
-    'TPQEXPTIME_REL',
-    'TPQEXPTIME_NONE',
-  ],
-  dequeue: [],
-};
-
-const NOT_YET_ENQUEUE = bitsOf(NOT_YET_SERVED.enqueue);
-const NOT_YET_DEQUEUE = bitsOf(NOT_YET_SERVED.dequeue);
-
-/** The set bits of `flags` that this release refuses on that side; 0: none. */
-export function notYetServed(flags: number, side: QctlSide): number {
-  return flags & (side === 'enqueue' ? NOT_YET_ENQUEUE : NOT_YET_DEQUEUE);
-}
-
 /** The names of the set bits, for messages, e.g. `TPQTOP|TPQTIME_REL`; what has no name in hexadecimal. */
 export function qctlFlagNames(flags: number): string {
   const names: string[] = [];
@@ -197,8 +173,4 @@ function bitCount(bits: number): number {
   let count = 0;
   for (let left = bits; left !== 0; left &= left - 1) count++;
   return count;
-}
-
-function bitsOf(names: readonly (keyof typeof TPQ)[]): number {
-  return names.reduce((bits: number, name) => bits | TPQ[name], 0);
 }

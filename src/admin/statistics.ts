@@ -6,7 +6,7 @@ import { errorReply } from '../atmi/reply-port.ts';
 import type { Services } from '../atmi/services.ts';
 import type { Transactions } from '../atmi/transactions.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
-import type { Queue } from '../queue/space.ts';
+import type { Queue } from '../queue/queue.ts';
 
 /** A queue space as administration sees it. */
 export interface NamedSpace {

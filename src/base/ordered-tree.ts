@@ -84,6 +84,20 @@ export class OrderedTree {
     return found;
   }
 
+  /** The last row before `row` (which need not be in the tree), or 0. */
+  before(root: number, row: number, before: Before): number {
+    let found = NONE;
+    for (let at = root; at !== NONE;) {
+      if (before(at, row)) {
+        found = at;
+        at = this.links.right(at);
+      } else {
+        at = this.links.left(at);
+      }
+    }
+    return found;
+  }
+
   /** Splits the subtree `at` around `row` and hangs the halves under it. */
   private split(at: number, row: number, before: Before): void {
     const { links } = this;

@@ -9,7 +9,7 @@ import { AtmiRequests } from '../atmi/requests.ts';
 import { Services } from '../atmi/services.ts';
 import { Transactions } from '../atmi/transactions.ts';
 import type { Soon } from '../engine/journal.ts';
-import type { SpaceEngine } from '../engine/space-engine.ts';
+import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import { RequestDispatcher } from '../net/dispatch.ts';
 import { Listener, type Endpoint } from '../net/listener.ts';
 import { QueueRequests } from '../tmqueue/requests.ts';
@@ -17,6 +17,7 @@ import { Tmqueue } from '../tmqueue/tmqueue.ts';
 import { Tmqforward } from '../tmqforward/tmqforward.ts';
 import type { HostPlan } from '../ubb/plan.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
+import { runThresholdCommand } from './threshold-command.ts';
 import { VERSION } from './version.ts';
 
 export interface DaemonOptions {
@@ -73,7 +74,10 @@ export class Daemon {
     });
     this.services = new Services(ports.clock, options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT);
     this.timers = new TimerQueue(ports.clock);
-    this.devices = new Devices({ clock: ports.clock, ulog: ports.ulog, soon }, options.device ?? {});
+    const { clock, ulog } = ports;
+    const runCommand: EnginePorts['runCommand'] = (command, about) =>
+      runThresholdCommand(command, about, { ulog, appdir: plan.appdir });
+    this.devices = new Devices({ clock, ulog, soon, runCommand }, options.device ?? {});
   }
 
   /** Starts everything; rejects with a sentence for the operator, after releasing what was taken. */

@@ -8,9 +8,9 @@ import type { Ulog } from '../base/ulog.ts';
 import { QME, qmeName } from '../../proto/codes.ts';
 import type { Soon } from '../engine/journal.ts';
 import { openSpace } from '../engine/open-space.ts';
-import type { SpaceEngine } from '../engine/space-engine.ts';
+import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import type { DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
-import type { QueueAttributes } from '../queue/event.ts';
+import { QUEUE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from '../queue/attributes.ts';
 import type { QueuePlan, SpacePlan } from '../ubb/plan.ts';
 import { DeviceLock } from '../wal/local/device-lock.ts';
 import type { FileIo } from '../wal/local/file-io.ts';
@@ -37,6 +37,7 @@ export interface DevicePorts {
   readonly clock: Clock;
   readonly ulog: Ulog;
   readonly soon: Soon;
+  readonly runCommand: EnginePorts['runCommand'];
 }
 
 export class Devices {
@@ -126,11 +127,12 @@ export class Devices {
   private async configure(plan: SpacePlan, engine: SpaceEngine): Promise<void> {
     if (!plan.declared) return;
     const { ulog } = this.ports;
-    const { name, errorQueue } = plan;
-    let batch = await define(engine, { kind: 'defineSpace', name, errorQueue }, `queue space ${name}`);
+    const { name } = plan;
+    const space = spaceAttributesOf(plan, engine.space.attributes);
+    let batch = await define(engine, { kind: 'defineSpace', attributes: space }, `queue space ${name}`);
     for (const queue of plan.queues) {
       const known = engine.space.queue(queue.name)?.attributes;
-      const attributes = attributesOf(queue);
+      const attributes = attributesOf(queue, known ?? QUEUE_DEFAULTS);
       if (known !== undefined && known.order !== attributes.order) {
         throw new Error(
           `line ${queue.line}: queue ${queue.name}: ORDER is fixed when a queue is created: it is ${known.order}, ` +
@@ -161,8 +163,14 @@ export class Devices {
   }
 }
 
-function attributesOf(queue: QueuePlan): QueueAttributes {
+/** What the file does not say stays as it was made. */
+function spaceAttributesOf({ name, errorQueue, limits }: SpacePlan, known: SpaceAttributes): SpaceAttributes {
+  return { ...known, name, errorQueue, ...limits };
+}
+
+function attributesOf(queue: QueuePlan, known: QueueAttributes): QueueAttributes {
   return {
+    ...known,
     name: queue.name,
     order: queue.order,
     outOfOrder: queue.outOfOrder,

@@ -1,20 +1,24 @@
 // Dequeues under way in one space: the choice of an entry, the fetch of its data before it is decided, parked requests and their waking.
-// Invariant: every request is answered exactly once; a message is never handed to a request that was cancelled or whose transaction
-// ended: what was fetched for it goes back. Fetching is not decided: the entry is only held, and others pass it [DESIGN 4, Bodies].
+// A parked request takes one of the space's actions [spec 8.3]. Invariant: every request is answered exactly once; a message is never
+// handed to a request that was cancelled or whose transaction ended: what was fetched for it goes back. Fetching is not decided: the entry
+// is only held, and others pass it [DESIGN 4, Bodies].
 import { QME, TPERRNO } from '../../proto/codes.ts';
 import { select } from '../queue/decide.ts';
 import { corridKey, idKeyOf, parseMsgid } from '../queue/message.ts';
-import type { Queue } from '../queue/space.ts';
+import { MEMORY_REF } from '../queue/event.ts';
+import type { Queue } from '../queue/queue.ts';
 import { ENTRY } from '../queue/tables.ts';
 import { Waiter, Waiters } from '../queue/waiter.ts';
-import { decodeMessage, isIntact, type StoredMessage } from './record.ts';
+import { decodeMessage, isIntact, type StoredMessage } from './message-record.ts';
 import type { DequeueRequest, Failure } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
 export class Dequeues {
   private readonly engine: SpaceEngine;
   private readonly waiters = new Map<number, Waiters<DequeueRequest>>();
-  private readonly fetching = new Set<DequeueRequest>();
+  private readonly underWay = new Set<DequeueRequest>();
+  /** Actions in use. */
+  private actions = 0;
   private waking = false;
 
   constructor(engine: SpaceEngine) {
@@ -33,17 +37,34 @@ export class Dequeues {
       request.refused(failure, queue.lastBatch);
       return true;
     }
-    if (!request.fetching || request.cancelled !== null) return false;
+    if (!request.underWay || request.cancelled !== null) return false;
     request.cancelled = failure;
     return true;
   }
 
   refuseAll(failure: Failure): void {
-    for (const waiters of this.waiters.values()) {
-      for (let waiter = waiters.any(); waiter !== null; waiter = waiters.any())
-        this.cancel(waiter.request, failure);
+    for (const number of this.waiters.keys()) this.refuseWaiters(number, failure);
+    for (const request of this.underWay) request.cancelled ??= failure;
+  }
+
+  /** The queue is going away. */
+  refuseQueue(queue: Queue, failure: Failure): void {
+    this.refuseWaiters(queue.number, failure);
+    this.waiters.delete(queue.number);
+  }
+
+  /** Attributes have changed: whoever waits on a queue that is now paused is told so. */
+  recheck(): void {
+    for (const queue of this.engine.space.queues()) {
+      if (queue.attributes.dequeuePaused) this.refuseWaiters(queue.number, QME.QMESHARE);
     }
-    for (const request of this.fetching) request.cancelled ??= failure;
+  }
+
+  private refuseWaiters(queue: number, failure: Failure): void {
+    const waiters = this.waiters.get(queue);
+    if (waiters === undefined) return;
+    for (let waiter = waiters.any(); waiter !== null; waiter = waiters.any())
+      this.cancel(waiter.request, failure);
   }
 
   /** Offers what became deliverable to those who wait for it, the longest waiting first. */
@@ -76,7 +97,8 @@ export class Dequeues {
   }
 
   private attempt(request: DequeueRequest, queue: Queue): void {
-    const { space } = this.engine;
+    const { space, upkeep } = this.engine;
+    if (upkeep.isBehind(queue) || !upkeep.bring(queue)) return this.postpone(request, queue);
     const selected = select(space, queue, request.selection);
     if (selected <= 0) {
       if (selected === QME.QMENOMSG && request.wait) return this.park(request, queue);
@@ -89,9 +111,18 @@ export class Dequeues {
     if (type !== null && !request.accepts(type.type, type.subtype)) {
       return request.refused(TPERRNO.TPEOTYPE, queue.lastBatch);
     }
+    if (!request.peek && !this.engine.hasSlot(request.work)) return request.refused(QME.QMESYSTEM, 0);
     const ref = messages.ref.get(message);
     const offset = messages.offset.get(message);
-    const record = this.engine.journal.cached(ref, offset, messages.length.get(message));
+    const length = messages.length.get(message);
+    if (ref === MEMORY_REF) {
+      return this.finish(
+        request,
+        selected,
+        decodeMessage(space.memory.get(offset, length), space.id(selected)),
+      );
+    }
+    const record = this.engine.journal.cached(ref, offset, length);
     if (record === null) return this.fetch(request, selected);
     if (!isIntact(record)) return this.damaged(request, selected);
     return this.finish(request, selected, decodeMessage(record, space.id(selected)));
@@ -120,12 +151,10 @@ export class Dequeues {
       },
     };
     engine.run({ kind: 'hold', entry });
-    request.fetching = true;
-    request.work?.waiting.add(request);
-    this.fetching.add(request);
+    this.beginWay(request);
     engine.journal.read(place.ref, place.offset, place.length).then(
       (record) => {
-        this.endFetch(request);
+        this.endWay(request);
         if (!isIntact(record)) return this.damaged(request, entry);
         engine.run({ kind: 'unhold', entry });
         if (request.cancelled === null) this.finish(request, entry, decodeMessage(record, id));
@@ -133,7 +162,7 @@ export class Dequeues {
         return engine.settle();
       },
       (error: Error) => {
-        this.endFetch(request);
+        this.endWay(request);
         engine.warn(
           `reading a message failed: ${error.message}; it is not offered again until the next start`,
           {
@@ -145,10 +174,25 @@ export class Dequeues {
     );
   }
 
-  private endFetch(request: DequeueRequest): void {
-    request.fetching = false;
+  /** More became due or expired on its queue than one slice takes: it is decided when that has been seen to. */
+  private postpone(request: DequeueRequest, queue: Queue): void {
+    this.beginWay(request);
+    this.engine.upkeep.whenCurrent(queue, () => {
+      this.endWay(request);
+      if (request.cancelled === null) this.begin(request);
+      else request.refused(request.cancelled, queue.lastBatch);
+    });
+  }
+
+  private beginWay(request: DequeueRequest): void {
+    request.underWay = true;
+    request.work?.waiting.add(request);
+    this.underWay.add(request);
+  }
+  private endWay(request: DequeueRequest): void {
+    request.underWay = false;
     request.work?.waiting.delete(request);
-    this.fetching.delete(request);
+    this.underWay.delete(request);
   }
 
   /** The record is not what was written: the message stays, held, and is not offered again before the next start. */
@@ -166,6 +210,7 @@ export class Dequeues {
 
   private park(request: DequeueRequest, queue: Queue): void {
     const { engine } = this;
+    if (request.needsAction && !this.takeAction()) return request.refused(QME.QMESYSTEM, 0);
     const waiter = new Waiter<DequeueRequest>(this.selectorOf(request), request);
     request.waiter = waiter;
     request.work?.waiting.add(request);
@@ -183,11 +228,21 @@ export class Dequeues {
     });
   }
 
+  /** The processes of the space bring one each, and -A adds to them; none given: no limit [spec 8.3]. */
+  private takeAction(): boolean {
+    const { processes, actions } = this.engine.space.attributes;
+    const limit = processes + actions;
+    if (limit > 0 && this.actions >= limit) return false;
+    this.actions++;
+    return true;
+  }
+
   /** Takes a parked request out of its queue's waiters; returns that queue. */
   private unpark(request: DequeueRequest): Queue {
     const { engine } = this;
     const queue = engine.space.queue(request.qname) as Queue;
     const waiters = this.waiters.get(queue.number) as Waiters<DequeueRequest>;
+    if (request.needsAction) this.actions--;
     if (request.waiter !== null) waiters.remove(request.waiter);
     queue.waiting = waiters.size;
     request.waiter = null;

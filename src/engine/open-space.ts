@@ -1,7 +1,7 @@
 // Opening a space: take over its log, replay every batch through `apply`, and hand out an engine that may serve. A local start is
 // "take over, replay, serve" like any other [log port].
 import { apply } from '../queue/apply.ts';
-import type { LoggedEvent, RecordPlace } from '../queue/event.ts';
+import type { LoggedEvent, RecordPlace, ThresholdKind } from '../queue/event.ts';
 import { QueueSpace } from '../queue/space.ts';
 import { LogError, type Batch, type LogStore, type RecordGroup } from '../wal/log-store.ts';
 import { decodeEvent, encodeEvent } from './record.ts';
@@ -53,9 +53,21 @@ function readEvent(record: Uint8Array, place: RecordPlace, pos: number): LoggedE
 /** What the log repeats at the start of each segment, so that it is readable from there on. */
 function definitions(space: QueueSpace): RecordGroup {
   const buffer = new RecordBuffer();
-  encodeEvent(buffer, { kind: 'spaceDefined', name: space.name, errorQueue: space.errorQueue });
-  for (const queue of space.queues()) {
+  const { attributes } = space;
+  encodeEvent(buffer, { kind: 'spaceDefined', attributes, nextQueue: space.nextQueueNumber() });
+  // The doomed first: a queue of the same name may have been made since.
+  for (const queue of [...space.doomedQueues(), ...space.queues()]) {
     encodeEvent(buffer, { kind: 'queueDefined', queue: queue.number, attributes: queue.attributes });
+    if (queue.doomed) encodeEvent(buffer, { kind: 'queueDoomed', queue: queue.number });
+    queue.armed.forEach((armed, threshold) => {
+      if (armed) return;
+      encodeEvent(buffer, {
+        kind: 'thresholdSet',
+        queue: queue.number,
+        threshold: threshold as ThresholdKind,
+        armed,
+      });
+    });
   }
   return buffer.group();
 }

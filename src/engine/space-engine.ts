@@ -1,9 +1,8 @@
 // One queue space at work: decide → append → apply [DESIGN 3]. It turns commands into events, encodes each once into the journal's open
 // batch, applies it at once, and sets aside the room it needs before it is made. It knows no connection and no role: it answers through
-// the ports of request.ts. A dead log makes every answer QMESYSTEM.
-import { assert } from '../base/assert.ts';
+// the ports of request.ts. A dead log makes every answer QMESYSTEM. Enqueues, dequeues and what happens by itself have rooms of their own.
 import type { Clock } from '../base/clock.ts';
-import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
+import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
 import { apply } from '../queue/apply.ts';
@@ -18,52 +17,39 @@ import {
   type Moved,
 } from '../queue/event.ts';
 import { msgidBytes, type MessageId } from '../queue/message.ts';
+import type { Queue } from '../queue/queue.ts';
 import type { QueueSpace } from '../queue/space.ts';
+import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
 import { Dequeues } from './dequeues.ts';
+import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
-import {
-  CHANGE_BYTES,
-  decodeEvent,
-  encodeEnqueued,
-  encodeEvent,
-  enqueuedBytes,
-  EVENT_BYTES,
-  REMOVAL_BYTES,
-} from './record.ts';
+import { encodeEnqueued } from './message-record.ts';
+import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
-import type { BatchNumber, DequeueRequest, EnqueueRequest, Failure, Held, Work } from './request.ts';
+import type {
+  BatchNumber,
+  DequeueRequest,
+  EnqueueOutcome,
+  EnqueueRequest,
+  Failure,
+  Held,
+  Work,
+} from './request.ts';
 import type { SpaceClock } from './space-clock.ts';
+import { Upkeep } from './upkeep.ts';
 
-/** Messages and bytes of one transaction [DESIGN 6, Limits]. */
-export const TRANSACTION_LIMIT = { MESSAGES: 250_000, BYTES: 256 * 1024 * 1024 } as const;
-/**
- * Bytes of the open batch above which enqueues wait for the batch in flight; and of open batch and open transactions together, above which
- * they are refused. A commit moves bytes from one to the other, so no batch can outgrow what the log takes at a time.
- */
-const BATCH_BYTES_HIGH = 64 * 1024 * 1024;
-const UNCOMMITTED_BYTES_MAX = 768 * 1024 * 1024;
 /** While the space is in use the clock pair is logged this often, in milliseconds [DESIGN 4, Time]. */
 const CLOCK_PAIR_MS = 60_000;
 /** What a transaction's first record makes it allocate. */
 const WORK_CHUNK_BYTES = 4096;
-/** What a record takes beside its own bytes: its start in the batch and its share of a frame. */
-const RECORD_OVERHEAD_BYTES = 32;
 
 export interface EnginePorts {
   readonly clock: Clock;
   readonly ulog: Ulog;
   readonly soon: Soon;
-}
-
-/** What an enqueue came to. */
-export interface EnqueueOutcome {
-  code: Qme;
-  /** Refused only because room is being prepared: ask again when `whenRoom` calls. */
-  later: boolean;
-  id: MessageId | null;
-  /** The batch that the answer waits for. */
-  batch: BatchNumber;
+  /** Runs a threshold command by the shell, without waiting for it [spec 5.6]. */
+  readonly runCommand: (command: string, about: { space: string; queue: string }) => void;
 }
 
 export class SpaceEngine {
@@ -73,19 +59,17 @@ export class SpaceEngine {
   readonly timers: TimerQueue;
   readonly time: SpaceClock;
   private readonly ports: EnginePorts;
+  private readonly enqueues: Enqueues;
   private readonly dequeues: Dequeues;
+  readonly upkeep: Upkeep;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };
   private readonly epoch: number;
   private counter = 0;
-  /** The data of the message that is being enqueued right now. */
-  private data: Uint8Array | null = null;
-  private dueTimer: Deadline | null = null;
   private usedSinceClockPair = false;
-  private waitingForRoom: (() => void)[] = [];
-  /** Bytes of the records of open transactions. */
-  private workBytes = 0;
+  /** Whether any queue has a threshold command; those that changed since it was last looked. */
+  private hasThresholds = false;
+  private readonly changedQueues = new Set<Queue>();
   private stopping = false;
-  private resuming = false;
 
   constructor(
     opened: { space: QueueSpace; writer: LogWriter; store: LogStore; time: SpaceClock },
@@ -99,17 +83,22 @@ export class SpaceEngine {
     this.epoch = opened.writer.epoch;
     this.journal = new Journal(opened.writer, opened.time, ports.soon);
     this.space.batch = this.journal.batch;
+    this.enqueues = new Enqueues(this);
     this.dequeues = new Dequeues(this);
+    this.upkeep = new Upkeep(this, ports.soon);
     // What must stay possible on a full disk is set aside before anything else is admitted.
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
     this.armClockPair();
-    this.processDue();
-    this.armDue();
+    this.noteThresholds();
+    for (const queue of this.space.queues()) this.touched(queue);
+    for (const queue of this.space.doomedQueues()) this.upkeep.empty(queue);
+    this.settle();
   }
 
   set onFailure(run: (error: LogError) => void) {
     this.journal.onFailure = (error) => {
       this.timers.close();
+      this.upkeep.close();
       this.dequeues.refuseAll(QME.QMESYSTEM);
       run(error);
     };
@@ -119,49 +108,23 @@ export class SpaceEngine {
   enqueue(request: EnqueueRequest): EnqueueOutcome {
     if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
     if (this.stopping) return refusal(QME.QMEABORTED);
-    if (this.space.queue(request.qname) === undefined) return refusal(QME.QMEBADQUEUE);
-    const bytes = enqueuedBytes(request.properties, request.data) + RECORD_OVERHEAD_BYTES;
-    const { work } = request;
-    if (work !== null && exceeds(work, bytes)) return refusal(QME.QMENOSPACE);
-    if (this.waitingForRoom.length > 0 && !this.resuming) return LATER;
-    const uncommitted = this.journal.records.length + this.workBytes;
-    if (uncommitted + bytes > UNCOMMITTED_BYTES_MAX) return refusal(QME.QMENOSPACE);
-    if (this.journal.records.length > BATCH_BYTES_HIGH && this.journal.isBusy) return LATER;
-    if (!this.journal.reserve(bytes + REMOVAL_BYTES)) {
-      return this.journal.roomComing() === null ? refusal(QME.QMENOSPACE) : LATER;
-    }
-    const id = this.newId();
-    const command = { kind: 'enqueue', qname: request.qname, id, properties: request.properties } as const;
-    if (work !== null) {
-      this.bufferEnqueue(work, request, id);
-      return { code: QME.OK, later: false, id, batch: 0 };
-    }
-    this.data = request.data;
-    const code = this.run(command);
-    this.data = null;
-    assert(code === QME.OK, 'an enqueue that was checked is decided');
-    this.journal.changed(bytes);
-    if (this.space.offers.length > 0) this.dequeues.wake();
-    return { code, later: false, id, batch: this.journal.batch };
+    return this.enqueues.put(request);
   }
 
   /** Calls `retry` once more room is there, or known not to come; in the order of asking. */
   whenRoom(retry: () => void): void {
-    this.waitingForRoom.push(retry);
-    if (this.waitingForRoom.length > 1 || this.resuming) return;
-    this.awaitRoom();
+    this.enqueues.whenRoom(retry);
   }
 
   /** Takes, locks or peeks a message, now or when one comes [spec 2.5]. Answers through the request. */
   dequeue(request: DequeueRequest): void {
     if (this.journal.failure !== null) return request.refused(QME.QMESYSTEM, 0);
     if (this.stopping) return request.refused(QME.QMEABORTED, 0);
-    this.processDue();
     this.dequeues.begin(request);
-    return this.settle();
+    if (this.needsSettling) this.settle();
   }
 
-  /** Ends a dequeue that is parked or whose message is being fetched; false: it has been answered, or will be with a message. */
+  /** Ends a dequeue that is parked or under way; false: it has been answered, or will be with a message. */
   cancel(request: DequeueRequest, failure: Failure): boolean {
     const found = this.dequeues.cancel(request, failure);
     this.settle();
@@ -172,20 +135,30 @@ export class SpaceEngine {
     return {
       branch: this.space.openBranch(),
       records: new RecordBuffer(WORK_CHUNK_BYTES),
+      memory: [],
+      placements: [],
       reservedBytes: 0,
       messages: 0,
       bytes: 0,
+      pages: 0,
+      queues: new Map(),
       waiting: new Set(),
     };
+  }
+
+  /** Whether the space may take another transaction with work in it; each operation outside one needs one too [spec 5.3 #5, 8.4]. */
+  hasSlot(work: Work | null): boolean {
+    const { transactions } = this.space.attributes;
+    return transactions === 0 || work?.branch.active === true || this.space.activeBranches < transactions;
   }
 
   /** Makes a transaction's work in this space take effect as part of one batch; returns the batch to wait for. */
   commit(work: Work): BatchNumber {
     if (this.journal.failure !== null) return this.journal.batch;
-    const { branch, records } = work;
-    const changes = records.count + branch.locks;
+    const { branch } = work;
+    const changes = work.messages + branch.locks;
     this.run({ kind: 'commit', branch: branch.number });
-    if (records.count > 0) this.adopt(work);
+    if (work.messages > 0) this.enqueues.commit(work);
     this.space.closeBranch(branch);
     this.settle();
     return changes === 0 ? 0 : this.journal.batch;
@@ -200,14 +173,11 @@ export class SpaceEngine {
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = branch.locks;
-    this.processDue();
-    this.journal.release(work.reservedBytes);
-    work.reservedBytes = 0;
-    this.workBytes -= work.bytes;
+    this.enqueues.rollback(work);
     this.run({
       kind: 'rollback',
       branch: branch.number,
-      nowMs: this.time.nowMs(),
+      ...this.now(),
       newId: () => this.newId(),
       mayMove: () => this.journal.reserve(CHANGE_BYTES),
     });
@@ -228,7 +198,28 @@ export class SpaceEngine {
     }
     this.run(command);
     this.journal.changed(bytes);
+    this.noteThresholds();
+    this.dequeues.recheck();
+    this.settle();
     return { code, later: false, batch: this.journal.batch };
+  }
+
+  /** Takes a queue away: gone for everyone at once, emptied in slices [DESIGN 4, Slices]. Its waiters are answered QMEABORTED. */
+  destroyQueue(qname: string): { code: Qme; batch: BatchNumber } {
+    const queue = this.space.queue(qname);
+    if (queue === undefined) return { code: QME.QMEBADQUEUE, batch: 0 };
+    if (queue.locked > 0 || queue.pending > 0) return { code: QME.QMESHARE, batch: 0 };
+    if (!this.reserveChange(QUEUE_CHANGE_BYTES)) return { code: QME.QMENOSPACE, batch: 0 };
+    this.dequeues.refuseQueue(queue, QME.QMEABORTED);
+    const code = this.run({ kind: 'doomQueue', qname });
+    this.noteThresholds();
+    this.upkeep.empty(queue);
+    return { code, batch: this.journal.batch };
+  }
+
+  /** Removes what is on a queue and in no transaction, in slices; `done` is told how many, and the batch to wait for. */
+  purgeQueue(queue: Queue, done: (count: number, batch: BatchNumber) => void): void {
+    this.upkeep.purge(queue, (count) => done(count, queue.lastBatch));
   }
 
   /** Lets what depends on `batch` go when it is durable. */
@@ -239,6 +230,7 @@ export class SpaceEngine {
   /** Takes nothing new, ends everything that waits with QMEABORTED, and resolves when all that was decided is durable. */
   async quiesce(): Promise<void> {
     this.stopping = true;
+    this.upkeep.close();
     this.dequeues.refuseAll(QME.QMEABORTED);
     await this.journal.settled();
   }
@@ -251,10 +243,35 @@ export class SpaceEngine {
     await this.store.close();
   }
 
-  /** For Dequeues: decides and applies one command. */
+  // What follows is for the engine's own rooms.
+
+  /** Decides and applies one command. */
   run(command: Command): Qme {
     this.usedSinceClockPair = true;
     return decide(this.space, command, this.sink);
+  }
+
+  /** Logs a message, unless it is non-persistent, and puts it on its queue. */
+  emitEnqueued(event: Enqueued, data: Uint8Array | null): void {
+    const { journal, space } = this;
+    this.usedSinceClockPair = true;
+    if (event.persistent) {
+      space.batch = journal.batch;
+      event.place.ref = journal.ref;
+      encodeEnqueued(journal.records, event, data);
+    }
+    apply(space, event);
+    if (this.hasThresholds) this.touched(space.queueByNumber(event.queue));
+  }
+
+  newId(): MessageId {
+    this.counter++;
+    return { epoch: this.epoch, counter: this.counter };
+  }
+
+  /** Space time and wall clock, now. */
+  now(): { nowMs: number; wallMs: number } {
+    return { nowMs: this.time.nowMs(), wallMs: this.ports.clock.wallMs() };
   }
 
   /** The monotonic instant, for deadlines. */
@@ -265,30 +282,69 @@ export class SpaceEngine {
     this.ports.ulog.warn(message, { space: this.space.name, ...fields });
   }
 
+  /** Room for records that nothing was set aside for, until the open batch is appended; false: there is none. */
+  reserveChange(bytes: number): boolean {
+    if (!this.journal.reserve(bytes)) return false;
+    this.journal.changed(bytes);
+    return true;
+  }
+
+  /** This queue's usage has changed. */
+  touched(queue: Queue | undefined): void {
+    if (this.hasThresholds && queue !== undefined && hasThreshold(queue)) this.changedQueues.add(queue);
+  }
+
+  /** Whether the last change made something deliverable, or reached or left a threshold. */
+  get needsSettling(): boolean {
+    return this.space.offers.length > 0 || this.changedQueues.size > 0;
+  }
+
+  /** After every change: what is due or expired is seen to, waiters are offered what became deliverable, thresholds are looked at. */
+  settle(): void {
+    if (this.journal.failure !== null) return;
+    this.upkeep.catchUp();
+    if (this.space.offers.length > 0) this.dequeues.wake();
+    if (this.changedQueues.size > 0) this.watch();
+  }
+
+  private watch(): void {
+    const queues = [...this.changedQueues];
+    this.changedQueues.clear();
+    const fire = (queue: Queue, command: string): void => {
+      const about = { space: this.space.name, queue: queue.attributes.name };
+      this.ports.ulog.info('threshold reached: running its command', { ...about, command });
+      this.hold(queue.lastBatch, {
+        released: () => this.ports.runCommand(command, about),
+        failed: () => {},
+      });
+    };
+    for (const queue of queues) checkThresholds(this.space, queue, { out: this.sink, fire });
+  }
+
+  private noteThresholds(): void {
+    this.hasThresholds = this.space.queues().some(hasThreshold);
+  }
+
   private emit(event: Event): void {
-    switch (event.kind) {
-      case 'locked':
-      case 'unlocked':
-      case 'held':
-      case 'due':
-        break;
-      default:
-        this.log(event);
-    }
+    if (this.hasThresholds) this.noteChange(event);
+    if (isLogged(event)) this.log(event);
     apply(this.space, event);
   }
 
-  private log(event: LoggedEvent): void {
+  private noteChange(event: Event): void {
+    if (event.kind !== 'removed' && event.kind !== 'moved') return;
+    this.touched(this.space.queueOf(this.space.entryById(event.id)));
+    if (event.kind === 'moved') this.touched(this.space.queueByNumber(event.queue));
+  }
+
+  private log(event: Exclude<LoggedEvent, Enqueued>): void {
     const { journal } = this;
     this.space.batch = journal.batch;
-    if (event.kind === 'enqueued') {
-      event.place.ref = journal.ref;
-      encodeEnqueued(journal.records, event, this.data);
-      return;
-    }
-    // Retry records use what is unreserved. When that is gone the count stays in memory: a crash may then cost a count, never a message
-    // [DESIGN 5, Room]. The room for a move was set aside by `mayMove`: an unlogged new id would bring the message back after its removal.
+    // Retry records and the state of thresholds use what is unreserved. When that is gone they stay in memory: a crash may then cost a
+    // count, never a message [DESIGN 5, Room]. The room for a move was set aside by `mayMove`: an unlogged new id would bring the message
+    // back after its removal.
     if (event.kind === 'retried' && !journal.reserve(CHANGE_BYTES)) return;
+    if (event.kind === 'thresholdSet' && !this.reserveChange(QUEUE_CHANGE_BYTES)) return;
     encodeEvent(journal.records, event);
     if (event.kind === 'removed') journal.changed(REMOVAL_BYTES);
     if (event.kind === 'retried' || event.kind === 'moved') journal.changed(CHANGE_BYTES);
@@ -316,92 +372,6 @@ export class SpaceEngine {
     });
   }
 
-  private bufferEnqueue(work: Work, request: EnqueueRequest, id: MessageId): void {
-    const queue = this.space.queue(request.qname);
-    assert(queue !== undefined, 'the queue was looked up');
-    const place = { ref: 0, offset: 0, length: 0 };
-    const { properties } = request;
-    const event: Enqueued = {
-      kind: 'enqueued',
-      id,
-      queue: queue.number,
-      retries: 0,
-      dueMs: 0,
-      properties,
-      place,
-    };
-    encodeEnqueued(work.records, event, request.data);
-    work.reservedBytes += place.length + RECORD_OVERHEAD_BYTES + REMOVAL_BYTES;
-    work.messages++;
-    work.bytes += place.length;
-    this.workBytes += place.length;
-  }
-
-  /** The records of a transaction's enqueues become part of the open batch and are applied as replay would apply them. */
-  private adopt(work: Work): void {
-    const { journal } = this;
-    this.workBytes -= work.bytes;
-    const first = journal.records.count;
-    journal.records.adopt(work.records);
-    this.space.batch = journal.batch;
-    for (let i = first; i < journal.records.count; i++) {
-      const offset = journal.records.startOf(i);
-      const length = journal.records.endOf(i) - offset;
-      const record = journal.records.slice(offset, Math.min(length, EVENT_BYTES));
-      apply(this.space, decodeEvent(record, { ref: journal.ref, offset, length }));
-    }
-    journal.changed(work.reservedBytes - work.messages * REMOVAL_BYTES);
-  }
-
-  private awaitRoom(): void {
-    const coming = this.journal.roomComing() ?? this.journal.committed() ?? Promise.resolve();
-    const resume = (): void => {
-      this.resuming = true;
-      const waiting = this.waitingForRoom;
-      this.waitingForRoom = [];
-      // The first that still has to wait holds up those behind it, also smaller ones: they keep their order.
-      for (let i = 0; i < waiting.length && this.waitingForRoom.length === 0; i++) {
-        waiting[i]?.();
-        if (this.waitingForRoom.length > 0) this.waitingForRoom.push(...waiting.slice(i + 1));
-      }
-      this.resuming = false;
-      if (this.waitingForRoom.length > 0) this.awaitRoom();
-    };
-    coming.then(resume, resume);
-  }
-
-  private newId(): MessageId {
-    this.counter++;
-    return { epoch: this.epoch, counter: this.counter };
-  }
-
-  private processDue(): void {
-    const nowMs = this.time.nowMs();
-    if (this.space.nextDueMs() <= nowMs) this.run({ kind: 'due', nowMs });
-  }
-
-  /** After every change: waiters are offered what became deliverable, and the timer is set for the next due time. */
-  settle(): void {
-    if (this.space.offers.length > 0) this.dequeues.wake();
-    this.armDue();
-  }
-
-  private armDue(): void {
-    const dueMs = this.space.nextDueMs();
-    const atMs = dueMs === Infinity ? Infinity : this.time.monoAt(dueMs);
-    if (this.dueTimer !== null) {
-      if (this.dueTimer.heapIndex >= 0 && this.dueTimer.atMs === atMs) return;
-      this.timers.cancel(this.dueTimer);
-      this.dueTimer = null;
-    }
-    if (atMs === Infinity) return;
-    this.dueTimer = this.timers.set(atMs, () => {
-      this.dueTimer = null;
-      this.processDue();
-      this.settle();
-    });
-  }
-
   private armClockPair(): void {
     this.timers.set(this.ports.clock.monoMs() + CLOCK_PAIR_MS, () => {
       if (this.usedSinceClockPair || this.time.drifted) this.journal.logClock();
@@ -411,13 +381,21 @@ export class SpaceEngine {
   }
 }
 
-/** Refused for now: ask again when `whenRoom` calls. */
-const LATER: EnqueueOutcome = { code: QME.QMENOSPACE, later: true, id: null, batch: 0 };
-
-function refusal(code: Qme): EnqueueOutcome {
-  return { code, later: false, id: null, batch: 0 };
-}
-
-function exceeds(work: Work, bytes: number): boolean {
-  return work.messages >= TRANSACTION_LIMIT.MESSAGES || work.bytes + bytes > TRANSACTION_LIMIT.BYTES;
+/** What is done to a non-persistent message stays in memory. */
+function isLogged(event: Event): event is Exclude<LoggedEvent, Enqueued> {
+  switch (event.kind) {
+    case 'locked':
+    case 'unlocked':
+    case 'held':
+    case 'due':
+    case 'enqueued':
+      return false;
+    case 'queueDefined':
+    case 'queueDoomed':
+    case 'spaceDefined':
+    case 'thresholdSet':
+      return true;
+    default:
+      return event.persistent;
+  }
 }

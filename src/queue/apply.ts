@@ -1,10 +1,11 @@
 // apply: an event becomes state. It never decides, reads no clock and wakes nobody; it is the same code live and in replay. An event about
 // an id that is not known is a no-op: in replay that is how an event older than the state is passed over; live, the engine never makes one.
+// Whatever is done to non-persistent messages is live only: a log never names them.
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
-import type { Enqueued, Event, Moved, Removed, Retried } from './event.ts';
-import { REMOVAL } from './event.ts';
-import type { MessageId } from './message.ts';
+import type { Enqueued, Event, Moved, Placed, Position, Removed, Retried } from './event.ts';
+import { CLOCK, REMOVAL } from './event.ts';
+import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
 
@@ -18,6 +19,8 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyRetried(space, event);
     case 'moved':
       return applyMoved(space, event);
+    case 'placed':
+      return applyPlaced(space, event);
     case 'locked':
       leaveState(space, event.entry);
       return space.enterLocked(event.entry, space.branch(event.branch));
@@ -30,13 +33,25 @@ export function apply(space: QueueSpace, event: Event): void {
       return space.enterHeld(event.entry);
     case 'queueDefined':
       return space.define(event.queue, event.attributes);
+    case 'queueDoomed':
+    case 'thresholdSet':
+      return applyToQueue(space, event);
     case 'spaceDefined':
-      space.name = event.name;
-      space.errorQueue = event.errorQueue;
-      return undefined;
+      return space.defineSpace(event.attributes, event.nextQueue);
     default:
       return unreachable(event);
   }
+}
+
+function applyToQueue(
+  space: QueueSpace,
+  event: Extract<Event, { kind: 'queueDoomed' | 'thresholdSet' }>,
+): void {
+  const queue = space.queueByNumber(event.queue);
+  if (queue === undefined) return;
+  queue.lastBatch = space.batch;
+  if (event.kind === 'thresholdSet') queue.armed[event.threshold] = event.armed;
+  else space.doom(queue);
 }
 
 function applyEnqueued(space: QueueSpace, event: Enqueued): void {
@@ -59,70 +74,130 @@ function applyEnqueued(space: QueueSpace, event: Enqueued): void {
   entries.message.set(entry, message);
   entries.queue.set(entry, event.queue);
   entries.dueMs.set(entry, event.dueMs);
+  entries.dueClock.set(entry, event.dueClock);
   entries.retries.set(entry, event.retries);
   entries.sibling.set(entry, NONE);
   entries.owner.set(entry, NONE);
   const { corrid } = event.properties;
   entries.corrid.set(entry, corrid === null ? NONE : space.corrids.take(corrid));
-  queue.bytes += event.place.length;
-  space.liveBytes += event.place.length;
+  const hasDetail = event.timing !== null || event.top;
+  entries.detail.set(entry, hasDetail ? space.details.take(event.timing) : NONE);
+  if (event.top) enterTop(space, entry, queue);
+  space.count(entry, event.place.length, 1);
   queue.enqueued++;
-  queue.lastBatch = space.batch;
+  if (event.persistent) queue.lastBatch = space.batch;
   settle(space, entry, false);
 }
 
 function applyRemoved(space: QueueSpace, event: Removed): void {
-  const entry = entryById(space, event.id);
+  const entry = space.entryById(event.id);
   if (entry === NONE) return;
   const { messages, entries } = space;
   const queue = space.queueOf(entry);
   const message = entries.message.get(entry);
   leaveState(space, entry);
+  space.count(entry, messages.length.get(message), -1);
+  if (!event.persistent) space.memory.release(messages.offset.get(message));
   space.msgids.remove(message);
   const corrid = entries.corrid.get(entry);
+  leavePlace(space, entry, queue);
+  const detail = entries.detail.get(entry);
+  if (detail !== NONE) space.details.give(detail);
   if (corrid !== NONE) space.corrids.give(corrid);
-  queue.bytes -= messages.length.get(message);
-  space.liveBytes -= messages.length.get(message);
   if (event.reason === REMOVAL.DEQUEUED) queue.dequeued++;
-  queue.lastBatch = space.batch;
+  if (event.reason === REMOVAL.EXPIRED) queue.expired++;
+  if (event.persistent) queue.lastBatch = space.batch;
   entries.give(entry);
   messages.give(message);
+  space.forgetEmpty(queue);
 }
 
 function applyRetried(space: QueueSpace, event: Retried): void {
-  const entry = entryById(space, event.id);
+  const entry = space.entryById(event.id);
   if (entry === NONE) return;
   leaveState(space, entry);
-  space.queueOf(entry).lastBatch = space.batch;
+  if (event.persistent) space.queueOf(entry).lastBatch = space.batch;
   space.entries.retries.set(entry, event.retries);
   space.entries.dueMs.set(entry, event.dueMs);
+  space.entries.dueClock.set(entry, CLOCK.SPACE);
   settle(space, entry, false);
 }
 
 function applyMoved(space: QueueSpace, event: Moved): void {
-  const entry = entryById(space, event.id);
+  const entry = space.entryById(event.id);
   const target = space.queueByNumber(event.queue);
   if (entry === NONE || target === undefined) return;
-  const { messages, entries } = space;
+  const { messages, entries, details } = space;
   const source = space.queueOf(entry);
   const message = entries.message.get(entry);
+  const length = messages.length.get(message);
   leaveState(space, entry);
+  leavePlace(space, entry, source);
+  space.count(entry, length, -1);
   space.msgids.remove(message);
   messages.setId(message, event.newId);
   space.msgids.add(message);
   entries.queue.set(entry, event.queue);
   entries.retries.set(entry, 0);
   entries.dueMs.set(entry, 0);
-  source.bytes -= messages.length.get(message);
-  target.bytes += messages.length.get(message);
-  source.lastBatch = space.batch;
-  target.lastBatch = space.batch;
+  // A queue sorted by time needs an enqueue time; the expiry goes on.
+  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+  details.sortTimeMs.set(entries.detail.get(entry), event.atMs);
+  space.count(entry, length, 1);
+  if (event.persistent) {
+    source.lastBatch = space.batch;
+    target.lastBatch = space.batch;
+  }
   settle(space, entry, false);
 }
 
-function entryById(space: QueueSpace, id: MessageId): number {
-  const message = space.msgids.find(id);
-  return message === NONE ? NONE : space.messages.firstEntry.get(message);
+function applyPlaced(space: QueueSpace, event: Placed): void {
+  const entry = space.entryById(event.id);
+  if (entry === NONE) return;
+  const { entries } = space;
+  const queue = space.queueOf(entry);
+  const wasReady = entries.state.get(entry) === ENTRY.READY;
+  if (wasReady) space.leaveReady(entry);
+  leavePlace(space, entry, queue);
+  enterPlace(space, entry, { queue, position: event.position });
+  if (event.persistent) queue.lastBatch = space.batch;
+  if (wasReady) space.enterReady(entry);
+}
+
+function enterTop(space: QueueSpace, entry: number, queue: Queue): void {
+  const position = { ...NOWHERE, top: true, base: space.id(entry) };
+  enterPlace(space, entry, { queue, position });
+}
+const NOWHERE: Omit<Position, 'top' | 'base'> = { priority: 0, sortTimeMs: 0, sortExpiryMs: 0, label: null };
+
+function enterPlace(
+  space: QueueSpace,
+  entry: number,
+  { queue, position }: { queue: Queue; position: Position },
+): void {
+  const { entries, details, places, messages } = space;
+  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+  const place = places.take();
+  const { high, low } = messages.pack(position.base);
+  places.top.set(place, position.top ? 1 : 0);
+  places.priority.set(place, position.priority);
+  places.sortTimeMs.set(place, position.sortTimeMs);
+  places.sortExpiryMs.set(place, position.sortExpiryMs);
+  places.baseHigh.set(place, high);
+  places.baseLow.set(place, low);
+  places.setLabel(place, position.label);
+  details.place.set(entries.detail.get(entry), place);
+  space.enterPlaces(entry, queue);
+}
+
+function leavePlace(space: QueueSpace, entry: number, queue: Queue): void {
+  const { entries, details, places } = space;
+  const detail = entries.detail.get(entry);
+  const place = detail === NONE ? NONE : details.place.get(detail);
+  if (place === NONE) return;
+  space.leavePlaces(entry, queue);
+  details.place.set(detail, NONE);
+  places.give(place);
 }
 
 /** Puts an entry that is in no state's structure where its due time says. */

@@ -1,12 +1,44 @@
 // Commands: what a role asks of one queue space. They carry the time and every new id, so that deciding needs no clock and no counter.
-import type { QueueAttributes } from './event.ts';
+import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
+import type { ClockKind, Position, Removal } from './event.ts';
 import type { MessageId, MessageProperties } from './message.ts';
 
-export interface EnqueueCommand {
-  readonly kind: 'enqueue';
-  readonly qname: string;
+/** An instant as a client gives it, in seconds: on CLOCK.WALL since 1970, on CLOCK.SPACE from now. */
+export interface GivenTime {
+  readonly clock: ClockKind;
+  readonly seconds: number;
+}
+
+/** What an enqueue asks for beside the properties that stay with the message [spec 1.5, 2.4]. */
+export interface EnqueueTerms {
+  /** TPQTIME_ABS or TPQTIME_REL; null: at once. */
+  readonly availability: GivenTime | null;
+  /** TPQEXPTIME_ABS or _REL; null: as the queue says; 'none': TPQEXPTIME_NONE. */
+  readonly expiry: GivenTime | 'none' | null;
+  /** TPQTOP, or TPQBEFOREMSGID with its 32 bytes; null: as the queue's order says. */
+  readonly position: 'top' | Uint8Array | null;
+}
+
+/** What an enqueue brings: turned into an event by `enqueuedEvent`, without a command, since it may have to wait for a commit. */
+export interface Enqueue {
   readonly id: MessageId;
   readonly properties: MessageProperties;
+  /** null: none. */
+  readonly terms: EnqueueTerms | null;
+  /** Space time and wall clock. */
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+/** Put a queued message directly before another [TPQBEFOREMSGID]. */
+export interface PlaceCommand {
+  readonly kind: 'place';
+  readonly id: MessageId;
+  readonly before: MessageId;
+  /** Where `before` stood when it was named: its place is taken over if it has gone since. */
+  readonly standing: Position;
+  /** Sets aside the room for giving this many others a new label; false: there is none. */
+  readonly mayRelabel: (count: number) => boolean;
 }
 
 /** Take the entry that `select` found: lock it for a branch, or remove it. */
@@ -33,18 +65,29 @@ export interface CommitCommand {
 export interface RollbackCommand {
   readonly kind: 'rollback';
   readonly branch: number;
-  /** The space's own time. */
+  /** Space time and wall clock. */
   readonly nowMs: number;
+  readonly wallMs: number;
   /** Makes the id of a message that moves to the error queue. */
   readonly newId: () => MessageId;
   /** Sets aside the room for one move to the error queue; false: there is none, and the message stays with its queue for now. */
   readonly mayMove: () => boolean;
 }
 
-/** Time has passed: what became due is deliverable again. */
-export interface DueCommand {
-  readonly kind: 'due';
+/** Time has passed: what became due on this queue is deliverable again, what expired is gone; at most `limit` entries. */
+export interface TickCommand {
+  readonly kind: 'tick';
+  readonly queue: number;
   readonly nowMs: number;
+  readonly wallMs: number;
+  readonly limit: number;
+}
+
+/** Remove this entry, which no transaction holds. */
+export interface RemoveCommand {
+  readonly kind: 'remove';
+  readonly entry: number;
+  readonly reason: Removal;
 }
 
 /** Create a queue, or change what may change of one that exists. */
@@ -53,18 +96,25 @@ export interface DefineQueueCommand {
   readonly attributes: QueueAttributes;
 }
 
+/** Take a queue away. Refused while a transaction has work on it. */
+export interface DoomQueueCommand {
+  readonly kind: 'doomQueue';
+  readonly qname: string;
+}
+
 export interface DefineSpaceCommand {
   readonly kind: 'defineSpace';
-  readonly name: string;
-  readonly errorQueue: string;
+  readonly attributes: SpaceAttributes;
 }
 
 export type Command =
-  | EnqueueCommand
+  | PlaceCommand
   | TakeCommand
   | HoldCommand
   | CommitCommand
   | RollbackCommand
-  | DueCommand
+  | TickCommand
+  | RemoveCommand
   | DefineQueueCommand
+  | DoomQueueCommand
   | DefineSpaceCommand;

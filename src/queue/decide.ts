@@ -3,11 +3,19 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
-import type { Command, DefineQueueCommand, EnqueueCommand, RollbackCommand } from './command.ts';
-import type { EventSink } from './event.ts';
-import { REMOVAL } from './event.ts';
+import type {
+  Command,
+  DefineQueueCommand,
+  DefineSpaceCommand,
+  DoomQueueCommand,
+  RollbackCommand,
+  TickCommand,
+} from './command.ts';
+import { CLOCK, REMOVAL, type EventSink, type Removal } from './event.ts';
 import { parseMsgid } from './message.ts';
-import type { Branch, Queue, QueueSpace } from './space.ts';
+import { decidePlace } from './place.ts';
+import type { Queue } from './queue.ts';
+import type { Branch, QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
 
 /** How long a message waits that ought to move to the error queue while the log has no room to say so. */
@@ -15,11 +23,15 @@ const MOVE_AGAIN_MS = 1000;
 
 export function decide(space: QueueSpace, command: Command, out: EventSink): Qme {
   switch (command.kind) {
-    case 'enqueue':
-      return decideEnqueue(space, command, out);
     case 'take':
       if (command.branch !== NONE) out.push({ kind: 'locked', entry: command.entry, branch: command.branch });
-      else out.push({ kind: 'removed', id: space.id(command.entry), reason: REMOVAL.DEQUEUED });
+      else remove(space, command.entry, { reason: REMOVAL.DEQUEUED, out });
+      return QME.OK;
+    case 'place':
+      decidePlace(space, command, out);
+      return QME.OK;
+    case 'remove':
+      remove(space, command.entry, { reason: command.reason, out });
       return QME.OK;
     case 'hold':
       out.push({ kind: 'held', entry: command.entry });
@@ -29,22 +41,21 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       return QME.OK;
     case 'commit':
       for (const entry of heldBy(space.branch(command.branch))) {
-        out.push({ kind: 'removed', id: space.id(entry), reason: REMOVAL.DEQUEUED });
+        remove(space, entry, { reason: REMOVAL.DEQUEUED, out });
       }
       return QME.OK;
     case 'rollback':
       for (const entry of heldBy(space.branch(command.branch))) rollbackEntry(space, entry, { command, out });
       return QME.OK;
-    case 'due':
-      while (space.nextDueMs() <= command.nowMs) out.push({ kind: 'due', entry: space.nextDue() });
+    case 'tick':
+      tick(space, command, out);
       return QME.OK;
     case 'defineQueue':
       return decideDefineQueue(space, command, out);
+    case 'doomQueue':
+      return decideDoomQueue(space, command, out);
     case 'defineSpace':
-      if (space.name !== command.name || space.errorQueue !== command.errorQueue) {
-        out.push({ kind: 'spaceDefined', name: command.name, errorQueue: command.errorQueue });
-      }
-      return QME.OK;
+      return decideDefineSpace(space, command, out);
     default:
       return unreachable(command);
   }
@@ -59,8 +70,12 @@ export interface Selection {
 /** An entry (above 0), or the code to answer (0 or below, a Qme). */
 export type Selected = number;
 
-/** The entry that this dequeue gets now, or QMENOMSG, or QMEBADMSGID for bytes that cannot be an id of this space [spec 1.6]. */
+/**
+ * The entry that this dequeue gets now, or QMENOMSG, or QMEBADMSGID for bytes that cannot be an id of this space [spec 1.6], or QMESHARE on
+ * a paused queue. What is due and what expired has been seen to by a `tick` before.
+ */
 export function select(space: QueueSpace, queue: Queue, selection: Selection): Selected {
+  if (queue.attributes.dequeuePaused) return QME.QMESHARE;
   if (selection.msgid !== null) return selectByMsgid(space, queue, selection);
   const entry =
     selection.corrid === null ? space.firstReady(queue) : space.firstByCorrid(queue, selection.corrid);
@@ -78,62 +93,119 @@ function selectByMsgid(space: QueueSpace, queue: Queue, selection: Selection): S
   return row !== NONE && space.corrids.value.equals(row, selection.corrid) ? entry : QME.QMENOMSG;
 }
 
-function decideEnqueue(space: QueueSpace, command: EnqueueCommand, out: EventSink): Qme {
-  const queue = space.queue(command.qname);
-  if (queue === undefined) return QME.QMEBADQUEUE;
-  out.push({
-    kind: 'enqueued',
-    id: command.id,
-    queue: queue.number,
-    retries: 0,
-    dueMs: 0,
-    properties: command.properties,
-    place: { ref: 0, offset: 0, length: 0 },
-  });
-  return QME.OK;
-}
-
 /** [spec 2.6] */
 function rollbackEntry(
   space: QueueSpace,
   entry: number,
   { command, out }: { command: RollbackCommand; out: EventSink },
 ): void {
+  // Expiry wins over retries and over the error queue.
+  if (isExpired(space, entry, command)) {
+    remove(space, entry, { reason: REMOVAL.EXPIRED, out });
+    return;
+  }
   const id = space.id(entry);
-  const { retries: limit, delayS } = space.queueOf(entry).attributes;
+  const persistent = space.isPersistent(entry);
+  const source = space.queueOf(entry);
+  const { retries: limit, delayS } = source.attributes;
   const retries = space.entries.retries.get(entry);
   const dueMs = delayS === 0 ? 0 : command.nowMs + delayS * 1000;
   if (retries < limit) {
-    out.push({ kind: 'retried', id, retries: retries + 1, dueMs });
+    out.push({ kind: 'retried', id, persistent, retries: retries + 1, dueMs });
     return;
   }
   const errorQueue = space.errorQueue === '' ? undefined : space.queue(space.errorQueue);
   if (errorQueue === undefined) {
-    out.push({ kind: 'removed', id, reason: REMOVAL.DROPPED });
+    remove(space, entry, { reason: REMOVAL.DROPPED, out });
     return;
   }
-  if (!command.mayMove()) {
+  if (persistent && !command.mayMove()) {
     // No room to log the move: another attempt, later, is the only thing that loses nothing.
-    out.push({ kind: 'retried', id, retries, dueMs: Math.max(dueMs, command.nowMs + MOVE_AGAIN_MS) });
+    out.push({
+      kind: 'retried',
+      id,
+      persistent,
+      retries,
+      dueMs: Math.max(dueMs, command.nowMs + MOVE_AGAIN_MS),
+    });
     return;
   }
-  const from = space.entries.queue.get(entry);
-  out.push({ kind: 'moved', id, newId: command.newId(), queue: errorQueue.number, from });
+  out.push({
+    kind: 'moved',
+    id,
+    newId: command.newId(),
+    persistent,
+    queue: errorQueue.number,
+    from: source.number,
+    retries,
+    atMs: command.wallMs,
+  });
 }
 
-function decideDefineQueue(space: QueueSpace, command: DefineQueueCommand, out: EventSink): Qme {
-  const known = space.queue(command.attributes.name);
+/** Everything on this queue whose instant has come, the earliest first. */
+function tick(space: QueueSpace, command: TickCommand, out: EventSink): void {
+  const queue = space.queueByNumber(command.queue);
+  if (queue === undefined) return;
+  let left = command.limit;
+  for (const clock of [CLOCK.SPACE, CLOCK.WALL]) {
+    const nowMs = clock === CLOCK.SPACE ? command.nowMs : command.wallMs;
+    const expiry = queue.expiry[clock];
+    for (; left > 0 && expiry.nextMs <= nowMs; left--) {
+      remove(space, expiry.first(), { reason: REMOVAL.EXPIRED, out });
+    }
+    const due = queue.due[clock];
+    for (; left > 0 && due.nextMs <= nowMs; left--) out.push({ kind: 'due', entry: due.first() });
+  }
+}
+
+/** Whether the entry's expiry has come. */
+function isExpired(space: QueueSpace, entry: number, now: { nowMs: number; wallMs: number }): boolean {
+  const detail = space.entries.detail.get(entry);
+  if (detail === NONE) return false;
+  const nowMs = space.details.clockOf(detail) === CLOCK.SPACE ? now.nowMs : now.wallMs;
+  return space.details.expiryMs.get(detail) <= nowMs;
+}
+
+function remove(
+  space: QueueSpace,
+  entry: number,
+  { reason, out }: { reason: Removal; out: EventSink },
+): void {
+  out.push({ kind: 'removed', id: space.id(entry), persistent: space.isPersistent(entry), reason });
+}
+
+function decideDefineQueue(space: QueueSpace, { attributes }: DefineQueueCommand, out: EventSink): Qme {
+  const known = space.queue(attributes.name);
   if (known === undefined) {
-    out.push({ kind: 'queueDefined', queue: space.nextQueueNumber(), attributes: command.attributes });
+    const { queues: limit } = space.attributes;
+    if (limit !== 0 && space.queueCount >= limit) return QME.QMENOSPACE;
+    out.push({ kind: 'queueDefined', queue: space.nextQueueNumber(), attributes });
     return QME.OK;
   }
   // A queue's order is fixed for life [spec 5.2, qchange].
-  if (known.attributes.order !== command.attributes.order) return QME.QMEINVAL;
-  const before = known.attributes;
-  const after = command.attributes;
-  const changed = (Object.keys(after) as (keyof typeof after)[]).some((key) => before[key] !== after[key]);
-  if (changed) out.push({ kind: 'queueDefined', queue: known.number, attributes: after });
+  if (known.attributes.order !== attributes.order) return QME.QMEINVAL;
+  if (differ(known.attributes, attributes))
+    out.push({ kind: 'queueDefined', queue: known.number, attributes });
   return QME.OK;
+}
+
+function decideDoomQueue(space: QueueSpace, { qname }: DoomQueueCommand, out: EventSink): Qme {
+  const queue = space.queue(qname);
+  if (queue === undefined) return QME.QMEBADQUEUE;
+  if (queue.locked > 0 || queue.pending > 0) return QME.QMESHARE;
+  out.push({ kind: 'queueDoomed', queue: queue.number });
+  return QME.OK;
+}
+
+function decideDefineSpace(space: QueueSpace, { attributes }: DefineSpaceCommand, out: EventSink): Qme {
+  if (differ(space.attributes, attributes)) {
+    out.push({ kind: 'spaceDefined', attributes, nextQueue: space.nextQueueNumber() });
+  }
+  return QME.OK;
+}
+
+function differ<T extends object>(before: T, after: T): boolean {
+  return (Object.keys(after) as (keyof T)[]).some((key) => before[key] !== after[key]);
 }
 
 /** The entries a branch holds, in the order in which it took them; each has left the branch when the next is asked for. */

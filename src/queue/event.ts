@@ -1,29 +1,43 @@
 // Events: what was decided, never what was asked, so that replay needs neither a clock nor ordering rules. An event that creates an entry
 // carries the whole entry; one that changes it carries the new values; none reads old ones. Logged events name queues by number and
-// messages by id, never by row. In replay an event about an unknown id is a no-op.
+// messages by id, never by row. In replay an event about an unknown id is a no-op. What happens to a non-persistent message is never
+// logged (`persistent` false): same types, same apply, same order.
+import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
 import type { MessageId, MessageProperties } from './message.ts';
 
-/** Where a record lies: (ref, offset, length) as the log port defines them. Set by whoever encoded or decoded the record. */
+/**
+ * Where a record lies: (ref, offset, length) as the log port defines them, set by whoever encoded or decoded the record. A non-persistent
+ * message's lies in the space's memory area: ref MEMORY_REF, offset its cell.
+ */
 export interface RecordPlace {
   ref: number;
   offset: number;
   length: number;
 }
+export const MEMORY_REF = -1;
+
+/** Which time an instant is read on [DESIGN 4, Time]: the space's own, or the wall clock's milliseconds since 1970. */
+export const CLOCK = { SPACE: 0, WALL: 1 } as const;
+export type ClockKind = (typeof CLOCK)[keyof typeof CLOCK];
 
 export const REMOVAL = {
   /** Taken by a dequeue. */
   DEQUEUED: 1,
   /** Retries used up and the space has no error queue that exists [spec 2.6]. */
   DROPPED: 2,
+  /** Its expiry came [spec 8.7]. */
+  EXPIRED: 3,
+  /** By an administrator, or with its queue. */
+  PURGED: 4,
 } as const;
 export type Removal = (typeof REMOVAL)[keyof typeof REMOVAL];
 
 /** The space's own attributes; the last one logged counts. */
 export interface SpaceDefined {
   readonly kind: 'spaceDefined';
-  readonly name: string;
-  /** '' = none. */
-  readonly errorQueue: string;
+  readonly attributes: SpaceAttributes;
+  /** The least number that no queue has ever had. */
+  readonly nextQueue: number;
 }
 
 /** A queue with every attribute; the last one logged for its number counts [spec 5.4]. */
@@ -34,21 +48,33 @@ export interface QueueDefined {
   readonly attributes: QueueAttributes;
 }
 
-export interface QueueAttributes {
-  readonly name: string;
-  /** Comma list of priority, time, expiration, then fifo or lifo [spec 5.5]. */
-  readonly order: string;
-  /** none, top, msgid, or top,msgid. */
-  readonly outOfOrder: string;
-  readonly retries: number;
-  /** Seconds between a rollback and the next availability. */
-  readonly delayS: number;
-  readonly policy: 'persist' | 'nonpersist';
-  /** Default relative expiry in seconds, or -1 for none. */
-  readonly expiryS: number;
-  readonly high: string;
-  readonly low: string;
-  readonly cmd: string;
+/** The queue is gone for everyone from now on; what is still on it is removed afterwards, message by message [DESIGN 4, Slices]. */
+export interface QueueDoomed {
+  readonly kind: 'queueDoomed';
+  readonly queue: number;
+}
+
+/** Which of a queue's two thresholds [spec 5.6]. */
+export const THRESHOLD = { PERSISTENT: 0, NONPERSISTENT: 1 } as const;
+export type ThresholdKind = (typeof THRESHOLD)[keyof typeof THRESHOLD];
+
+/** A threshold command was run and will not be again until the low limit was reached, or may be again. */
+export interface ThresholdSet {
+  readonly kind: 'thresholdSet';
+  readonly queue: number;
+  readonly threshold: ThresholdKind;
+  readonly armed: boolean;
+}
+
+/** What orders and ends an entry beside arrival and priority. Instants in milliseconds. */
+export interface EntryTiming {
+  /** Wall instant by which `time` sorts: availability, else enqueue time [spec 5.5]. */
+  readonly sortTimeMs: number;
+  /** Wall instant by which `expiration` sorts; Infinity: never, after all that do. */
+  readonly sortExpiryMs: number;
+  /** When it ends, on expiryClock; Infinity: never. */
+  readonly expiryMs: number;
+  readonly expiryClock: ClockKind;
 }
 
 /** A message came to be on a queue, with the complete state of its entry. */
@@ -56,16 +82,46 @@ export interface Enqueued {
   readonly kind: 'enqueued';
   readonly id: MessageId;
   readonly queue: number;
+  readonly persistent: boolean;
   readonly retries: number;
-  /** Not deliverable before this instant of the space's own time; 0: at once. */
+  /** Not deliverable before this instant of dueClock; 0: at once. */
   readonly dueMs: number;
+  readonly dueClock: ClockKind;
+  /** null: nothing but arrival and priority orders it, and it never expires. */
+  readonly timing: EntryTiming | null;
+  /** TPQTOP: before everything that is on the queue, whatever the order says. */
+  readonly top: boolean;
   readonly properties: MessageProperties;
   readonly place: RecordPlace;
+}
+
+/** The place of an entry among those before the same message: absolute, so that the last one logged counts. */
+export interface Placed {
+  readonly kind: 'placed';
+  readonly id: MessageId;
+  readonly persistent: boolean;
+  readonly position: Position;
+}
+
+/**
+ * Where an entry stands that was put directly before another: with the sort values of the message it was put before, and a label that sorts
+ * it among all with the same ones. The message itself sorts after every label.
+ */
+export interface Position {
+  /** Put before a message that TPQTOP brought to the top. */
+  readonly top: boolean;
+  readonly priority: number;
+  readonly sortTimeMs: number;
+  readonly sortExpiryMs: number;
+  readonly base: MessageId;
+  /** At most LABEL_BYTES_MAX; null: in the place of the message itself, after all that were put before it. */
+  readonly label: Uint8Array | null;
 }
 
 export interface Removed {
   readonly kind: 'removed';
   readonly id: MessageId;
+  readonly persistent: boolean;
   readonly reason: Removal;
 }
 
@@ -73,18 +129,24 @@ export interface Removed {
 export interface Retried {
   readonly kind: 'retried';
   readonly id: MessageId;
+  readonly persistent: boolean;
   readonly retries: number;
+  /** Space time; 0: at once. */
   readonly dueMs: number;
 }
 
-/** The message is on another queue under another id; retry count and availability start afresh [spec 2.6]. */
+/** The message is on another queue under another id; retry count and availability start afresh, its expiry goes on [spec 2.6]. */
 export interface Moved {
   readonly kind: 'moved';
   readonly id: MessageId;
   readonly newId: MessageId;
+  readonly persistent: boolean;
   readonly queue: number;
-  /** The queue it came from, by number, for tools. */
+  /** The queue it came from, by number, and how often it had been retried there: for tools. */
   readonly from: number;
+  readonly retries: number;
+  /** Wall instant of the move: its enqueue time on the new queue. */
+  readonly atMs: number;
 }
 
 /** Volatile: an open transaction holds the entry. */
@@ -112,7 +174,8 @@ export interface Due {
   readonly entry: number;
 }
 
-export type LoggedEvent = SpaceDefined | QueueDefined | Enqueued | Removed | Retried | Moved;
+export type LoggedEvent =
+  SpaceDefined | QueueDefined | QueueDoomed | ThresholdSet | Enqueued | Placed | Removed | Retried | Moved;
 export type VolatileEvent = Locked | Unlocked | Held | Due;
 export type Event = LoggedEvent | VolatileEvent;
 

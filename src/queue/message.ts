@@ -12,7 +12,7 @@ export interface MessageId {
 
 /** What the sender gave and the system stamped [spec 1.1, 2.4]. Which optional members were given is in `flags` (TPQ* bits). */
 export interface MessageProperties {
-  /** TPQPRIORITY, TPQCORRID, TPQREPLYQ, TPQFAILUREQ: "was set when it was queued" [spec 1.4]. */
+  /** TPQPRIORITY, TPQCORRID, TPQREPLYQ, TPQFAILUREQ, TPQDELIVERYQOS, TPQREPLYQOS: "was set when it was queued" [spec 1.4]. */
   readonly flags: number;
   /** 1..100; 50 when none was given [spec 1.5]. */
   readonly priority: number;
@@ -27,6 +27,9 @@ export interface MessageProperties {
   /** Buffer type and subtype; '' with no data. */
   readonly type: string;
   readonly subtype: string;
+  /** TPQQOS values as the sender gave them; 0 without the flag. */
+  readonly deliveryQos: number;
+  readonly replyQos: number;
 }
 
 const HEX = '0123456789abcdef';

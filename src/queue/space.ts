@@ -1,40 +1,21 @@
 // The state of one queue space: rows, indexes, queues, open branches. It changes only through `apply` (apply.ts); `decide` (decide.ts)
-// reads it. Invariants: a READY entry is in its queue's order tree and, with a corrid, in the corrid index; a DELAYED one in the due
-// tree; a LOCKED one in its branch's list; a HELD one in none. Every queue number is used once for ever.
+// reads it. Invariants: a READY entry is in its queue's order tree and, with a corrid, in the corrid index; a DELAYED one in its queue's due
+// agenda; both, when they can expire, in its expiry agenda; a LOCKED one in its branch's list; a HELD one in none. An entry that was put
+// somewhere is in its queue's tree of places whatever it is doing. Every queue number is used once for ever.
 import { assert } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
+import { Heap } from '../base/heap.ts';
 import { OrderedTree, type Before } from '../base/ordered-tree.ts';
-import type { QueueAttributes } from './event.ts';
-import { idKeyOf, corridKey, type MessageId } from './message.ts';
+import { Agenda, type AgendaRules } from './agenda.ts';
+import { PAGE_BYTES, SPACE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from './attributes.ts';
+import { DetailTable, PlaceTable } from './details.ts';
+import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
+import { MemoryArea } from './memory-area.ts';
+import { corridKey, idKeyOf, type MessageId } from './message.ts';
+import { orderOf } from './order.ts';
+import { Queue } from './queue.ts';
 import { CorridIndex, CorridTable, ENTRY, EntryTable, MessageTable, MsgidIndex } from './tables.ts';
 import type { Selector } from './waiter.ts';
-
-export class Queue {
-  readonly number: number;
-  attributes: QueueAttributes;
-  /** Root of the tree of READY entries. */
-  root = NONE;
-  ready = 0;
-  delayed = 0;
-  locked = 0;
-  bytes = 0;
-  /** Since this start, for statistics. */
-  enqueued = 0;
-  dequeued = 0;
-  /** The batch that last touched it, by the engine's count: a read waits for it. */
-  lastBatch = 0;
-  /** Dequeues parked here: while 0, nothing is noted for waking. */
-  waiting = 0;
-
-  constructor(number: number, attributes: QueueAttributes) {
-    this.number = number;
-    this.attributes = attributes;
-  }
-
-  get messages(): number {
-    return this.ready + this.delayed + this.locked;
-  }
-}
 
 /** The part of a transaction that lies in this space: the entries it holds, in the order in which it took them. */
 export class Branch {
@@ -42,6 +23,8 @@ export class Branch {
   first = NONE;
   last = NONE;
   locks = 0;
+  /** It holds or has enqueued something, ever: it counts as a transaction of the space. */
+  active = false;
 
   constructor(number: number) {
     this.number = number;
@@ -50,19 +33,29 @@ export class Branch {
 
 export class QueueSpace {
   readonly spaceId: number;
-  name = '';
-  errorQueue = '';
+  attributes: SpaceAttributes = SPACE_DEFAULTS;
+  /** What persistent and non-persistent messages use, those that open transactions have yet to commit included [spec 11]. */
+  readonly usage = { messages: 0, pages: 0 };
+  /** Holds the records of non-persistent messages. */
+  readonly memory = new MemoryArea();
   readonly messages = new MessageTable();
   readonly entries = new EntryTable();
   readonly corrids = new CorridTable(this.entries);
+  readonly details = new DetailTable(this.entries);
+  readonly places = new PlaceTable(this.entries, this.details);
   readonly msgids = new MsgidIndex(this.messages);
   private readonly corridIndex = new CorridIndex(this.entries, this.corrids);
   private readonly tree = new OrderedTree(this.entries);
   private readonly corridTree = new OrderedTree(this.corrids);
-  private dueRoot = NONE;
+  private readonly expiryTree = new OrderedTree(this.details);
+  private readonly placeTree = new OrderedTree(this.places);
+  /** The agendas of all queues that have something on them, the earliest first; by clock. */
+  private readonly agendas = [new Heap<Agenda>(earlier), new Heap<Agenda>(earlier)] as const;
   private readonly queuesByName = new Map<string, Queue>();
   private readonly queuesByNumber: (Queue | undefined)[] = [];
   private readonly branches = new Map<number, Branch>();
+  /** Transactions with work in this space. */
+  activeBranches = 0;
   private lastBranch = 0;
   /** Entries that became deliverable on queues where someone waits; the engine empties it. */
   readonly offers: number[] = [];
@@ -72,18 +65,24 @@ export class QueueSpace {
   batch = 0;
   private readonly types: { readonly type: string; readonly subtype: string }[] = [{ type: '', subtype: '' }];
   private readonly typeCodes = new Map<string, number>([['\0', 0]]);
-  private readonly byArrival: Before;
-  private readonly byDue: Before;
+  private lastQueue = 0;
+  private readonly dueRules: AgendaRules;
+  private readonly expiryRules: AgendaRules;
 
   constructor(spaceId: number) {
     this.spaceId = spaceId;
-    const { entries, messages } = this;
-    this.byArrival = (a, b) => messages.before(entries.message.get(a), entries.message.get(b));
-    this.byDue = (a, b) => {
-      const dueA = entries.dueMs.get(a);
-      const dueB = entries.dueMs.get(b);
-      return dueA === dueB ? this.byArrival(a, b) : dueA < dueB;
-    };
+    const { entries, details } = this;
+    const dueOf = (entry: number): number => entries.dueMs.get(entry);
+    this.dueRules = { tree: this.tree, before: this.byInstant(dueOf), instantOf: dueOf };
+    const expiryOf = (entry: number): number => details.expiryMs.get(entries.detail.get(entry));
+    this.expiryRules = { tree: this.expiryTree, before: this.byInstant(expiryOf), instantOf: expiryOf };
+  }
+
+  get name(): string {
+    return this.attributes.name;
+  }
+  get errorQueue(): string {
+    return this.attributes.errorQueue;
   }
 
   queue(name: string): Queue | undefined {
@@ -96,8 +95,15 @@ export class QueueSpace {
   queues(): Queue[] {
     return [...this.queuesByName.values()];
   }
+  /** Queues that are gone but not yet emptied. */
+  doomedQueues(): Queue[] {
+    return this.queuesByNumber.filter((queue): queue is Queue => queue?.doomed === true);
+  }
+  get queueCount(): number {
+    return this.queuesByName.size;
+  }
   nextQueueNumber(): number {
-    return Math.max(1, this.queuesByNumber.length);
+    return this.lastQueue + 1;
   }
   queueOf(entry: number): Queue {
     const queue = this.queuesByNumber[this.entries.queue.get(entry)];
@@ -108,14 +114,39 @@ export class QueueSpace {
   define(number: number, attributes: QueueAttributes): void {
     const known = this.queuesByNumber[number];
     if (known !== undefined) {
-      this.queuesByName.delete(known.attributes.name);
       known.attributes = attributes;
-      this.queuesByName.set(attributes.name, known);
       return;
     }
-    const queue = new Queue(number, attributes);
+    const queue = new Queue(number, attributes, {
+      before: orderOf(this, attributes.order),
+      due: this.agendasOf(number, this.dueRules),
+      expiry: this.agendasOf(number, this.expiryRules),
+    });
     this.queuesByNumber[number] = queue;
     this.queuesByName.set(attributes.name, queue);
+    this.noteQueueNumber(number);
+  }
+
+  defineSpace(attributes: SpaceAttributes, nextQueue: number): void {
+    this.attributes = attributes;
+    this.memory.limitBytes = attributes.nonPersistentBytes;
+    this.noteQueueNumber(nextQueue - 1);
+  }
+
+  private noteQueueNumber(number: number): void {
+    this.lastQueue = Math.max(this.lastQueue, number);
+  }
+
+  /** Takes the queue's name away; a queue of that name can be made again at once. */
+  doom(queue: Queue): void {
+    queue.doomed = true;
+    if (this.queuesByName.get(queue.attributes.name) === queue)
+      this.queuesByName.delete(queue.attributes.name);
+    this.forgetEmpty(queue);
+  }
+  /** A doomed queue that has become empty is nothing any more. */
+  forgetEmpty(queue: Queue): void {
+    if (queue.doomed && queue.messages === 0) this.queuesByNumber[queue.number] = undefined;
   }
 
   openBranch(): Branch {
@@ -132,6 +163,20 @@ export class QueueSpace {
   closeBranch(branch: Branch): void {
     assert(branch.locks === 0, `branch ${branch.number} still holds entries`);
     this.branches.delete(branch.number);
+    if (branch.active) this.activeBranches--;
+  }
+  activate(branch: Branch): void {
+    if (branch.active) return;
+    branch.active = true;
+    this.activeBranches++;
+  }
+
+  /** An entry of the queue that no transaction holds and nobody is fetching, or 0. */
+  anyUnheld(queue: Queue): number {
+    const ready = this.firstReady(queue);
+    if (ready !== NONE) return ready;
+    const [space, wall] = queue.due;
+    return space.first() || wall.first();
   }
 
   /** First deliverable entry of the queue in its order, or 0. */
@@ -152,6 +197,12 @@ export class QueueSpace {
     return entry;
   }
 
+  /** The entry of this message, on whatever queue; 0: it is not known. */
+  entryById(id: MessageId): number {
+    const message = this.msgids.find(id);
+    return message === NONE ? NONE : this.messages.firstEntry.get(message);
+  }
+
   id(entry: number): MessageId {
     return this.messages.id(this.entries.message.get(entry));
   }
@@ -165,14 +216,26 @@ export class QueueSpace {
     return { msgidKey: idKeyOf(this.id(entry)), corridKey: corrid === null ? '' : corridKey(corrid) };
   }
 
-  /** The earliest DELAYED entry, or 0. */
-  nextDue(): number {
-    return this.tree.first(this.dueRoot);
+  /** The earliest instant of that clock at which an entry of any queue becomes due or expires; Infinity: none. */
+  nextMs(clock: ClockKind): number {
+    return this.agendas[clock].first()?.nextMs ?? Infinity;
   }
-  /** Space time at which `nextDue` becomes deliverable; Infinity when nothing waits. */
-  nextDueMs(): number {
-    const entry = this.nextDue();
-    return entry === NONE ? Infinity : this.entries.dueMs.get(entry);
+  /** The queue whose turn that is. */
+  nextQueue(clock: ClockKind): Queue | undefined {
+    const agenda = this.agendas[clock].first();
+    return agenda === undefined ? undefined : this.queuesByNumber[agenda.queue];
+  }
+
+  isPersistent(entry: number): boolean {
+    return this.messages.ref.get(this.entries.message.get(entry)) !== MEMORY_REF;
+  }
+
+  /** The last entry of the queue's places before `entry`, in whatever state, or 0. */
+  placeBefore(queue: Queue, entry: number): number {
+    return this.placeTree.before(queue.placeRoot, entry, queue.before);
+  }
+  placeAfter(queue: Queue, entry: number): number {
+    return this.placeTree.after(queue.placeRoot, entry, queue.before);
   }
 
   typeCode(type: string, subtype: string): number {
@@ -195,26 +258,32 @@ export class QueueSpace {
   enterReady(entry: number): void {
     const queue = this.queueOf(entry);
     this.entries.state.set(entry, ENTRY.READY);
-    queue.root = this.tree.insert(queue.root, entry, this.byArrival);
+    queue.root = this.tree.insert(queue.root, entry, queue.before);
     queue.ready++;
     this.indexCorrid(entry, queue);
+    this.expiryAgenda(entry, queue)?.add(entry);
     if (queue.waiting > 0) this.offers.push(entry);
   }
   leaveReady(entry: number): void {
     const queue = this.queueOf(entry);
-    queue.root = this.tree.remove(queue.root, entry, this.byArrival);
+    queue.root = this.tree.remove(queue.root, entry, queue.before);
     queue.ready--;
     this.unindexCorrid(entry, queue);
+    this.expiryAgenda(entry, queue)?.remove(entry);
   }
 
   enterDelayed(entry: number): void {
+    const queue = this.queueOf(entry);
     this.entries.state.set(entry, ENTRY.DELAYED);
-    this.dueRoot = this.tree.insert(this.dueRoot, entry, this.byDue);
-    this.queueOf(entry).delayed++;
+    queue.due[this.entries.dueClock.get(entry) as ClockKind].add(entry);
+    this.expiryAgenda(entry, queue)?.add(entry);
+    queue.delayed++;
   }
   leaveDelayed(entry: number): void {
-    this.dueRoot = this.tree.remove(this.dueRoot, entry, this.byDue);
-    this.queueOf(entry).delayed--;
+    const queue = this.queueOf(entry);
+    queue.due[this.entries.dueClock.get(entry) as ClockKind].remove(entry);
+    this.expiryAgenda(entry, queue)?.remove(entry);
+    queue.delayed--;
   }
 
   enterLocked(entry: number, branch: Branch): void {
@@ -227,6 +296,7 @@ export class QueueSpace {
     else entries.setLeft(branch.last, entry);
     branch.last = entry;
     branch.locks++;
+    this.activate(branch);
     this.queueOf(entry).locked++;
   }
   leaveLocked(entry: number): void {
@@ -261,21 +331,80 @@ export class QueueSpace {
       this.corridIndex.add(entry);
       return;
     }
-    const newRoot = this.corridTree.insert(root, entry, this.byArrival);
+    const newRoot = this.corridTree.insert(root, entry, queue.before);
     if (newRoot !== root) this.corridIndex.replace(root, newRoot);
   }
   private unindexCorrid(entry: number, queue: Queue): void {
     const corrid = this.corridOf(entry);
     if (corrid === null) return;
     const root = this.corridIndex.find(queue.number, corrid);
-    const newRoot = this.corridTree.remove(root, entry, this.byArrival);
+    const newRoot = this.corridTree.remove(root, entry, queue.before);
     if (newRoot === NONE) this.corridIndex.remove(root);
     else if (newRoot !== root) this.corridIndex.replace(root, newRoot);
   }
 
+  /** Counts a message of this many record bytes in (1) or out (-1). */
+  count(entry: number, length: number, sign: 1 | -1): void {
+    const queue = this.queueOf(entry);
+    this.usage.messages += sign;
+    if (!this.isPersistent(entry)) {
+      queue.memoryMessages += sign;
+      queue.memoryBytes += sign * MemoryArea.bytesFor(length);
+      return;
+    }
+    const pages = pagesOf(length);
+    this.usage.pages += sign * pages;
+    this.liveBytes += sign * length;
+    queue.bytes += sign * length;
+    queue.pages += sign * pages;
+  }
+
+  enterPlaces(entry: number, queue: Queue): void {
+    queue.placeRoot = this.placeTree.insert(queue.placeRoot, entry, queue.before);
+  }
+  leavePlaces(entry: number, queue: Queue): void {
+    queue.placeRoot = this.placeTree.remove(queue.placeRoot, entry, queue.before);
+  }
+
+  private expiryAgenda(entry: number, queue: Queue): Agenda | null {
+    const detail = this.entries.detail.get(entry);
+    if (detail === NONE || this.details.expiryMs.get(detail) === Infinity) return null;
+    return queue.expiry[this.details.clockOf(detail)];
+  }
+
+  private agendasOf(queue: number, rules: AgendaRules): readonly [Agenda, Agenda] {
+    const on = (clock: ClockKind): Agenda =>
+      new Agenda(queue, rules, (agenda) => this.sortAgenda(agenda, clock));
+    return [on(CLOCK.SPACE), on(CLOCK.WALL)];
+  }
+  private sortAgenda(agenda: Agenda, clock: ClockKind): void {
+    const heap = this.agendas[clock];
+    heap.remove(agenda);
+    if (agenda.nextMs !== Infinity) heap.push(agenda);
+  }
+
+  private byInstant(instantOf: (entry: number) => number): Before {
+    const { entries, messages } = this;
+    return (a, b) => {
+      const atA = instantOf(a);
+      const atB = instantOf(b);
+      return atA === atB ? messages.before(entries.message.get(a), entries.message.get(b)) : atA < atB;
+    };
+  }
+
   /** Bytes of columns and indexes, for the memory figures. */
   get tableBytes(): number {
-    const tables = [this.messages, this.entries, this.corrids, this.msgids, this.corridIndex];
+    const { messages, entries, details, places, corrids, msgids, corridIndex } = this;
+    const tables = [messages, entries, details, places, corrids, msgids, corridIndex];
     return tables.reduce((sum, table) => sum + table.bytes, 0);
   }
+}
+
+/** Pages that a persistent record of this length takes: bytes rounded up [spec 11]. */
+export function pagesOf(length: number): number {
+  return Math.ceil(length / PAGE_BYTES);
+}
+
+function earlier(a: Agenda, b: Agenda): boolean {
+  return a.nextMs < b.nextMs;
 }

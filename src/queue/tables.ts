@@ -18,10 +18,17 @@ const TWO_32 = 2 ** 32;
 /** Distinct epochs that live messages of one space may come from. */
 const EPOCHS_MAX = 2 ** 16;
 
+/** An id as it lies in a row: high word = index of the epoch (16 bits), counter's high 16 bits; low word = counter's low 32 bits. */
+export interface PackedId {
+  readonly high: number;
+  readonly low: number;
+}
+
 export class MessageTable {
-  /** Packed id: high word = index of the epoch (16 bits), counter's high 16 bits; low word = counter's low 32 bits. */
+  /** The id, packed. */
   readonly idHigh = u32Column();
   readonly idLow = u32Column();
+  /** Where its record lies [RecordPlace]: MEMORY_REF for a non-persistent one. */
   readonly ref = f64Column();
   readonly offset = u32Column();
   readonly length = u32Column();
@@ -56,11 +63,7 @@ export class MessageTable {
   }
 
   id(row: number): MessageId {
-    const high = this.idHigh.get(row);
-    return {
-      epoch: this.epochs[high >>> 16] as number,
-      counter: (high & 0xffff) * TWO_32 + this.idLow.get(row),
-    };
+    return this.unpack({ high: this.idHigh.get(row), low: this.idLow.get(row) });
   }
 
   /** High word of an id's packed form, or -1 when no message can have it because its epoch is unknown. */
@@ -74,8 +77,21 @@ export class MessageTable {
     const highA = this.idHigh.get(a);
     const highB = this.idHigh.get(b);
     if (highA === highB) return this.idLow.get(a) < this.idLow.get(b);
-    if (highA >>> 16 === highB >>> 16) return highA < highB;
-    return (this.epochs[highA >>> 16] as number) < (this.epochs[highB >>> 16] as number);
+    return this.comparePacked({ high: highA, low: 0 }, { high: highB, low: 0 }) < 0;
+  }
+
+  /** Less than 0 when the message with id `a` arrived before the one with id `b`; 0 when they are the same. */
+  comparePacked(a: PackedId, b: PackedId): number {
+    if (a.high === b.high) return a.low - b.low;
+    if (a.high >>> 16 === b.high >>> 16) return a.high - b.high;
+    return (this.epochs[a.high >>> 16] as number) - (this.epochs[b.high >>> 16] as number);
+  }
+
+  pack(id: MessageId): PackedId {
+    return { high: this.highWord(id), low: id.counter % TWO_32 };
+  }
+  unpack({ high, low }: PackedId): MessageId {
+    return { epoch: this.epochs[high >>> 16] as number, counter: (high & 0xffff) * TWO_32 + low };
   }
 
   get bytes(): number {
@@ -108,7 +124,7 @@ export const ENTRY = {
   FREE: 0,
   /** Deliverable: in its queue's order tree and, with a corrid, in the corrid index. */
   READY: 1,
-  /** Waiting for its due time: in the space's due tree. */
+  /** Waiting for its due time: in its queue's due tree of that clock. */
   DELAYED: 2,
   /** Held by an open transaction: in that branch's list. */
   LOCKED: 3,
@@ -120,8 +136,12 @@ export class EntryTable implements Links {
   readonly message = u32Column();
   readonly queue = u32Column();
   readonly state = u8Column();
-  /** Space time from which it is deliverable; 0: always. */
+  /** Instant of its clock from which it is deliverable; 0: always. */
   readonly dueMs = f64Column();
+  /** CLOCK.SPACE or CLOCK.WALL. */
+  readonly dueClock = u8Column();
+  /** Row of the detail table, or 0. */
+  readonly detail = u32Column();
   readonly retries = u32Column();
   /** Row of the corrid table, or 0. */
   readonly corrid = u32Column();
@@ -169,8 +189,22 @@ export class EntryTable implements Links {
   }
 
   private columns() {
-    const { message, queue, state, dueMs, retries, corrid, sibling, owner, leftLink, rightLink } = this;
-    return [message, queue, state, dueMs, retries, corrid, sibling, owner, leftLink, rightLink];
+    const { message, queue, state, dueMs, dueClock, detail, retries } = this;
+    const { corrid, sibling, owner, leftLink, rightLink } = this;
+    return [
+      message,
+      queue,
+      state,
+      dueMs,
+      dueClock,
+      detail,
+      retries,
+      corrid,
+      sibling,
+      owner,
+      leftLink,
+      rightLink,
+    ];
   }
 }
 

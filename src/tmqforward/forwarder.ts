@@ -8,10 +8,16 @@ import type { TypedData } from '../../proto/message.ts';
 import { failureName } from '../atmi/reply-port.ts';
 import { ServiceCall, type Services } from '../atmi/services.ts';
 import type { Transaction, Transactions } from '../atmi/transactions.ts';
-import type { StoredMessage } from '../engine/record.ts';
-import { DequeueRequest, type BatchNumber, type Failure, type Work } from '../engine/request.ts';
+import type { StoredMessage } from '../engine/message-record.ts';
+import {
+  DequeueRequest,
+  type BatchNumber,
+  type EnqueueOutcome,
+  type Failure,
+  type Work,
+} from '../engine/request.ts';
 import type { Soon } from '../engine/journal.ts';
-import type { EnqueueOutcome, SpaceEngine } from '../engine/space-engine.ts';
+import type { SpaceEngine } from '../engine/space-engine.ts';
 import type { Selection } from '../queue/decide.ts';
 import { msgidBytes, type MessageProperties } from '../queue/message.ts';
 import type { Deadline, TimerQueue } from '../base/timer-queue.ts';
@@ -208,19 +214,23 @@ export class Forwarder {
     if (this.paused === null) this.next();
   }
 
-  /** [spec 4.2, success]. The corrid is the request's, the msgid its own; priority 50, no reply queue of its own. */
+  /** [spec 4.2, success]. The corrid is the request's, the msgid its own; priority 50, no reply queue of its own; QOS as asked for replies. */
   private queueReply(
     work: Work,
     request: MessageProperties,
     reply: { rcode: number; body: TypedData },
   ): Pick<EnqueueOutcome, 'code' | 'later'> {
     const { engine, ulog } = this.ports;
+    const hasQos = (request.flags & TPQ.TPQREPLYQOS) !== 0;
     const outcome = engine.enqueue({
       qname: request.replyqueue,
       work,
+      terms: null,
       data: reply.body.data,
       properties: {
-        flags: request.corrid === null ? 0 : TPQ.TPQCORRID,
+        flags: (request.corrid === null ? 0 : TPQ.TPQCORRID) | (hasQos ? TPQ.TPQDELIVERYQOS : 0),
+        deliveryQos: hasQos ? request.replyQos : 0,
+        replyQos: 0,
         priority: LIMIT.PRIORITY_DEFAULT,
         corrid: request.corrid,
         replyqueue: '',
@@ -286,6 +296,7 @@ class Take extends DequeueRequest {
   readonly wait: boolean;
   readonly deadlineMs: number;
   readonly timeoutFailure = QME.QMENOMSG;
+  override readonly needsAction = false;
   state: 'waiting' | 'taken' | 'refused' = 'waiting';
   private readonly forwarder: Forwarder;
 

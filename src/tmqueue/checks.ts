@@ -2,13 +2,7 @@
 // A refusal is a failure and the sentence that goes with it.
 import { LIMIT, QME, TPFLAG, TPQ, TPERRNO } from '../../proto/codes.ts';
 import type { QctlIn } from '../../proto/message.ts';
-import {
-  checkDequeueCtl,
-  checkEnqueueCtl,
-  notYetServed,
-  qctlFlagNames,
-  type QctlSide,
-} from '../../proto/qctl.ts';
+import { checkDequeueCtl, checkEnqueueCtl, qctlFlagNames, type QctlSide } from '../../proto/qctl.ts';
 import type { Failure } from '../engine/request.ts';
 
 export interface Refusal {
@@ -44,10 +38,7 @@ export function checkCallFlags(flags: number, side: QctlSide): Refusal | null {
 
 export function checkCtl(ctl: QctlIn, side: QctlSide): Refusal | null {
   const code = side === 'enqueue' ? checkEnqueueCtl(ctl) : checkDequeueCtl(ctl);
-  if (code !== QME.OK) return { failure: code, message: `TPQCTL is not valid: ${explain(ctl, side)}` };
-  const later = notYetServed(ctl.flags, side);
-  if (later === 0) return null;
-  return { failure: QME.QMERELEASE, message: `${qctlFlagNames(later)} is not yet supported by this release` };
+  return code === QME.OK ? null : { failure: code, message: `TPQCTL is not valid: ${explain(ctl, side)}` };
 }
 
 /** Which rule of spec 1.6 a structure broke, in words. */

@@ -5,7 +5,7 @@ import { dequeueOutputFlags, selectsCorrid, selectsMsgid } from '../../proto/qct
 import type { Client, Pending } from '../atmi/client.ts';
 import { errorReply, HeldReply } from '../atmi/reply-port.ts';
 import type { Transaction, Transactions } from '../atmi/transactions.ts';
-import type { StoredMessage } from '../engine/record.ts';
+import type { StoredMessage } from '../engine/message-record.ts';
 import { DequeueRequest, type BatchNumber, type Failure, type Work } from '../engine/request.ts';
 import type { Selection } from '../queue/decide.ts';
 import { msgidBytes } from '../queue/message.ts';
@@ -78,8 +78,8 @@ export class DequeueJob extends DequeueRequest implements Pending {
           cltid: properties.cltid,
           urcode: properties.urcode,
           appkey: properties.appkey,
-          deliveryQos: 0,
-          replyQos: 0,
+          deliveryQos: properties.deliveryQos,
+          replyQos: properties.replyQos,
         },
         body: { type: properties.type, subtype: properties.subtype, data: message.data },
       }),
@@ -103,6 +103,8 @@ export class DequeueJob extends DequeueRequest implements Pending {
     switch (failure) {
       case QME.QMENOMSG:
         return `no message on ${where}${(this.selection.msgid ?? this.selection.corrid) ? ' with that id' : ''}`;
+      case QME.QMESHARE:
+        return `dequeue from ${where} is paused by the administrator`;
       case QME.QMEBADQUEUE:
         return `there is no queue ${this.qname} in queue space ${this.target.served.name}`;
       case QME.QMEBADMSGID:
@@ -117,6 +119,11 @@ export class DequeueJob extends DequeueRequest implements Pending {
         return 'the daemon is stopping or the transaction ended';
       case QME.QMEOS:
         return `a message on ${where} could not be read; see the daemon's log`;
+      case QME.QMESYSTEM:
+        return (
+          `queue space ${this.target.served.name} has no action free for another waiting dequeue, ` +
+          `no free transaction, or its log failed; see the daemon's log`
+        );
       default:
         return `queue space ${this.target.served.name} cannot answer; see the daemon's log`;
     }

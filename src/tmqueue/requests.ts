@@ -7,15 +7,21 @@ import { emptyQctl } from '../../proto/qctl.ts';
 import type { Client } from '../atmi/client.ts';
 import { errorReply, HeldReply } from '../atmi/reply-port.ts';
 import type { Transaction, Transactions } from '../atmi/transactions.ts';
-import type { EnqueueOutcome } from '../engine/space-engine.ts';
-import type { EnqueueRequest, Failure, Work } from '../engine/request.ts';
+import type { EnqueueOutcome, EnqueueRequest, Failure, Work } from '../engine/request.ts';
+import type { EnqueueTerms } from '../queue/command.ts';
+import { CLOCK } from '../queue/event.ts';
 import { msgidBytes, type MessageProperties } from '../queue/message.ts';
 import { checkCallFlags, checkCtl, checkNames, type Refusal } from './checks.ts';
 import { DequeueJob } from './dequeue-job.ts';
 import type { ServedSpace, Tmqueue } from './tmqueue.ts';
 
 /** Bits that are remembered with a message as "was set" [spec 1.4]. */
-const STORED_FLAGS = TPQ.TPQPRIORITY | TPQ.TPQCORRID | TPQ.TPQREPLYQ | TPQ.TPQFAILUREQ;
+const STORED_FLAGS =
+  TPQ.TPQPRIORITY | TPQ.TPQCORRID | TPQ.TPQREPLYQ | TPQ.TPQFAILUREQ | TPQ.TPQDELIVERYQOS | TPQ.TPQREPLYQOS;
+/** Bits that say when and where, and end with the enqueue. */
+const TIME_BITS = TPQ.TPQTIME_ABS | TPQ.TPQTIME_REL;
+const EXPIRY_BITS = TPQ.TPQEXPTIME_ABS | TPQ.TPQEXPTIME_REL | TPQ.TPQEXPTIME_NONE;
+const POSITION_BITS = TPQ.TPQTOP | TPQ.TPQBEFOREMSGID;
 
 export interface QueueRequestPorts {
   readonly clock: Clock;
@@ -68,6 +74,7 @@ export class QueueRequests {
       enqueue: {
         qname: place.qname,
         properties: propertiesOf(client, request, ctl),
+        terms: termsOf(ctl),
         data: request.body.data,
         work: place.work,
       },
@@ -214,6 +221,23 @@ function propertiesOf(client: Client, request: Enqueue, ctl: QctlIn): MessagePro
     urcode: ctl.urcode,
     type: request.body.type,
     subtype: request.body.subtype,
+    deliveryQos: (flags & TPQ.TPQDELIVERYQOS) === 0 ? 0 : ctl.deliveryQos,
+    replyQos: (flags & TPQ.TPQREPLYQOS) === 0 ? 0 : ctl.replyQos,
+  };
+}
+
+function termsOf(ctl: QctlIn): EnqueueTerms | null {
+  const { flags, deqTime, expTime, msgid } = ctl;
+  if ((flags & (TIME_BITS | EXPIRY_BITS | POSITION_BITS)) === 0) return null;
+  const timed = (bits: number, abs: number, seconds: number) =>
+    (flags & bits) === 0 ? null : { clock: (flags & abs) === 0 ? CLOCK.SPACE : CLOCK.WALL, seconds };
+  const isNever = (flags & TPQ.TPQEXPTIME_NONE) !== 0;
+  // The frame that a view points into is gone when a request that waited for room is looked at again.
+  const before = msgid === null ? null : Uint8Array.prototype.slice.call(msgid);
+  return {
+    availability: timed(TIME_BITS, TPQ.TPQTIME_ABS, deqTime),
+    expiry: isNever ? 'none' : timed(EXPIRY_BITS, TPQ.TPQEXPTIME_ABS, expTime),
+    position: (flags & TPQ.TPQTOP) !== 0 ? 'top' : (flags & TPQ.TPQBEFOREMSGID) === 0 ? null : before,
   };
 }
 
@@ -239,7 +263,22 @@ function rollbackOnly(): Refusal {
 function explainEnqueue(outcome: EnqueueOutcome, place: Place): string {
   const { name } = place.served;
   if (outcome.code === QME.QMEBADQUEUE) return `there is no queue ${place.qname} in queue space ${name}`;
-  if (outcome.code === QME.QMENOSPACE)
-    return `queue space ${name} has no room for this message (disk, or the limits of the transaction)`;
+  const where = `queue ${place.qname} of ${name}`;
+  switch (outcome.code) {
+    case QME.QMENOSPACE:
+      return (
+        `queue space ${name} has no room for this message: disk, the limits of the space (pages, messages, transactions, ` +
+        'memory for non-persistent ones) or those of one transaction'
+      );
+    case QME.QMESHARE:
+      return `enqueue to ${where} is paused by the administrator`;
+    case QME.QMEINVAL:
+      return `${where} does not allow TPQTOP or TPQBEFOREMSGID (its out-of-order setting)`;
+    case QME.QMEBADMSGID:
+      return `TPQBEFOREMSGID: there is no such message on ${where}`;
+    case QME.QMEABORTED:
+      return 'the daemon is stopping';
+    default:
+  }
   return `queue space ${name} cannot answer; see the daemon's log`;
 }

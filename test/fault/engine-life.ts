@@ -15,7 +15,7 @@ import { openLocalLog } from '../../src/wal/local/local-log.ts';
 import { PageCache } from '../../src/wal/local/page-cache.ts';
 import { SyncStrategy } from '../../src/wal/local/sync-strategy.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { queueAttributes } from '../support/queue-values.ts';
+import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 import { EngineClient, QSPACE } from './engine-calls.ts';
 import { FaultyFileIo, type MemoryDisk } from './faulty-file-io.ts';
 
@@ -88,7 +88,12 @@ export class EngineLife {
       ...(options.limitBytes === undefined ? {} : { limitBytes: options.limitBytes }),
       randomU32: () => prng.u32(),
     });
-    const engine = await openSpace(store, new AbortController().signal, { clock, ulog: SILENT, soon });
+    const engine = await openSpace(store, new AbortController().signal, {
+      clock,
+      ulog: SILENT,
+      soon,
+      runCommand: () => {},
+    });
     const life = new EngineLife({ engine, io, clock }, options);
     await life.define(options.queues);
     return life;
@@ -157,7 +162,10 @@ export class EngineLife {
   /** As boot does: what the configuration says is durable before anyone is served. */
   private async define(queues: readonly string[]): Promise<void> {
     const { engine } = this;
-    let batch = await this.admit({ kind: 'defineSpace', name: QSPACE, errorQueue: ERROR_QUEUE });
+    let batch = await this.admit({
+      kind: 'defineSpace',
+      attributes: spaceAttributes(QSPACE, { errorQueue: ERROR_QUEUE }),
+    });
     for (const name of queues) {
       const [retries, delayS] = [name === FEW ? 1 : 1_000_000, name === LATE ? LATE_MS / 1000 : 0];
       const attributes = queueAttributes(name, { retries, delayS });

@@ -225,7 +225,7 @@ describe('after a failed call [spec 2.3, T28-17, T86-17] the commit', () => {
     ['no queue name', () => put(ctx, '', 'x'), 'TPEINVAL', 'OK'],
     ['a bad flag', () => ctx.tpenqueue(SPACE, 'Q', null, 'x', 0x4), 'TPEINVAL', 'OK'],
     ['a bad priority', (q) => ctx.tpenqueue(SPACE, q, ctlOf(TPQ.TPQPRIORITY), 'x'), 'QMEINVAL', 'OK'],
-    ['a feature not served', (q) => ctx.tpenqueue(SPACE, q, ctlOf(TPQ.TPQTOP), 'x'), 'QMERELEASE', 'OK'],
+    ['a place not allowed', (q) => ctx.tpenqueue(SPACE, q, ctlOf(TPQ.TPQTOP), 'x'), 'QMEINVAL', 'OK'],
     ['a second queue space', () => ctx.tpenqueue('OTHER', 'Q', null, 'x'), 'QMERELEASE', 'OK'],
     [
       'an id of nothing',

@@ -4,16 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { TPQ } from '../../proto/codes.ts';
 import { RecordBuffer } from '../../src/engine/record-buffer.ts';
 import {
-  decodeEvent,
   decodeMessage,
   encodeEnqueued,
-  encodeEvent,
   enqueuedBytes,
   EVENT_BYTES,
   isIntact,
-} from '../../src/engine/record.ts';
+} from '../../src/engine/message-record.ts';
+import { decodeEvent, encodeEvent } from '../../src/engine/record.ts';
 import type { Enqueued, LoggedEvent } from '../../src/queue/event.ts';
-import { queueAttributes } from '../support/queue-values.ts';
+import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
 const part = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const id = fc.record({ epoch: part, counter: part });
@@ -32,13 +31,17 @@ const properties = fc
     urcode: fc.maxSafeInteger(),
     type: fc.constantFrom('', 'STRING', 'CARRAY', 'JSON', 'FML32', 'ÄÖ'),
     subtype: fc.constantFrom('', 'sub', 'äöüß'),
+    deliveryQos: fc.constantFrom(0, 1, 2, 4),
+    replyQos: fc.constantFrom(0, 1, 2, 4),
   })
   .map((given) => ({
     ...given,
     flags:
       (given.corrid === null ? 0 : TPQ.TPQCORRID) |
       (given.replyqueue === '' ? 0 : TPQ.TPQREPLYQ) |
-      (given.failurequeue === '' ? 0 : TPQ.TPQFAILUREQ),
+      (given.failurequeue === '' ? 0 : TPQ.TPQFAILUREQ) |
+      (given.deliveryQos === 0 ? 0 : TPQ.TPQDELIVERYQOS) |
+      (given.replyQos === 0 ? 0 : TPQ.TPQREPLYQOS),
   }));
 const body = fc.oneof(
   { weight: 8, arbitrary: fc.uint8Array({ maxLength: 300 }) },
@@ -47,25 +50,72 @@ const body = fc.oneof(
     arbitrary: fc.integer({ min: 30_000, max: 300_000 }).map((length) => new Uint8Array(length).fill(length)),
   },
 );
-const message = fc.record({
-  kind: fc.constant('enqueued' as const),
-  id,
-  queue: part.map((n) => n % 1000),
-  retries: fc.nat(),
-  dueMs: space,
-  properties,
-  body,
+const instant = fc.oneof(space, fc.constant(Infinity));
+const clock = fc.constantFrom(0 as const, 1 as const);
+const timing = fc.record({ sortTimeMs: space, sortExpiryMs: instant, expiryMs: instant, expiryClock: clock });
+// A wall-clock availability always comes with times.
+const times = fc.oneof(
+  fc.record({ dueMs: space, dueClock: fc.constant(0 as const), timing: fc.constant(null) }),
+  fc.record({ dueMs: space, dueClock: clock, timing }),
+);
+const message = fc
+  .record({
+    kind: fc.constant('enqueued' as const),
+    id,
+    persistent: fc.constant(true),
+    queue: part.map((n) => n % 1000),
+    retries: fc.nat(),
+    times,
+    top: fc.boolean(),
+    properties,
+    body,
+  })
+  .map(({ times: given, ...rest }) => ({ ...rest, ...given }));
+const persistent = fc.constant(true);
+const position = fc.record({
+  top: fc.boolean(),
+  priority: fc.integer({ min: 0, max: 100 }),
+  sortTimeMs: space,
+  sortExpiryMs: instant,
+  base: id,
+  label: fc.option(fc.uint8Array({ minLength: 1, maxLength: 64 })),
 });
 const change = fc.oneof(
-  fc.record({ kind: fc.constant('removed' as const), id, reason: fc.constantFrom(1 as const, 2 as const) }),
-  fc.record({ kind: fc.constant('retried' as const), id, retries: fc.nat(), dueMs: space }),
-  fc.record({ kind: fc.constant('moved' as const), id, newId: id, queue: fc.nat(), from: fc.nat() }),
+  fc.record({
+    kind: fc.constant('removed' as const),
+    id,
+    persistent,
+    reason: fc.constantFrom(1 as const, 2 as const, 3 as const, 4 as const),
+  }),
+  fc.record({ kind: fc.constant('retried' as const), id, persistent, retries: fc.nat(), dueMs: space }),
+  fc.record({
+    kind: fc.constant('moved' as const),
+    id,
+    newId: id,
+    persistent,
+    queue: fc.nat(),
+    from: fc.nat(),
+    retries: fc.nat(),
+    atMs: space,
+  }),
+  fc.record({ kind: fc.constant('placed' as const), id, persistent, position }),
+  fc.record({ kind: fc.constant('queueDoomed' as const), queue: fc.nat() }),
+  fc.record({
+    kind: fc.constant('thresholdSet' as const),
+    queue: fc.nat(),
+    threshold: clock,
+    armed: fc.boolean(),
+  }),
   fc.record({
     kind: fc.constant('queueDefined' as const),
     queue: fc.nat(),
     attributes: name.map((text) => queueAttributes(text)),
   }),
-  fc.record({ kind: fc.constant('spaceDefined' as const), name, errorQueue: name }),
+  fc.record({
+    kind: fc.constant('spaceDefined' as const),
+    attributes: name.map((text) => spaceAttributes(text, { errorQueue: text, pages: 7 })),
+    nextQueue: fc.nat(),
+  }),
 );
 type Step = { kind: 'enqueued'; body: Uint8Array } | LoggedEvent;
 
@@ -78,7 +128,7 @@ function write(buffer: RecordBuffer, step: Step): { event: LoggedEvent; data: Ui
   const event: Enqueued = { ...(rest as Omit<Enqueued, 'place'>), place: { ref: 0, offset: 0, length: 0 } };
   const data = event.properties.type === '' ? null : given;
   encodeEnqueued(buffer, event, data);
-  expect(event.place.length).toBe(enqueuedBytes(event.properties, data));
+  expect(event.place.length).toBe(enqueuedBytes(event.properties, data, event.timing === null));
   return { event, data };
 }
 

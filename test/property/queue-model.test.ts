@@ -7,8 +7,10 @@ import { apply } from '../../src/queue/apply.ts';
 import { decide, select } from '../../src/queue/decide.ts';
 import type { Event, LoggedEvent } from '../../src/queue/event.ts';
 import { msgidBytes, type MessageId } from '../../src/queue/message.ts';
-import { QueueSpace, type Branch, type Queue } from '../../src/queue/space.ts';
-import { corrid, properties, queueAttributes } from '../support/queue-values.ts';
+import { enqueuedEvent } from '../../src/queue/enqueue.ts';
+import type { Queue } from '../../src/queue/queue.ts';
+import { QueueSpace, type Branch } from '../../src/queue/space.ts';
+import { corrid, properties, queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
 const SPACE_ID = 0xabcd;
 const VOLATILE = new Set(['locked', 'unlocked', 'held', 'due']);
@@ -33,7 +35,7 @@ class Harness {
   private order = 0;
 
   constructor() {
-    this.run({ kind: 'defineSpace', name: 'S', errorQueue: 'E' });
+    this.run({ kind: 'defineSpace', attributes: spaceAttributes('S', { errorQueue: 'E' }) });
     this.run({ kind: 'defineQueue', attributes: queueAttributes('A', { retries: 2, delayS: 5 }) });
     this.run({ kind: 'defineQueue', attributes: queueAttributes('B', { retries: 0 }) });
     this.run({ kind: 'defineQueue', attributes: queueAttributes('E') });
@@ -53,7 +55,10 @@ class Harness {
 
   enqueue(queue: string, corridNumber: number): void {
     const id = this.newId();
-    this.run({ kind: 'enqueue', qname: queue, id, properties: properties({ corrid: corrid(corridNumber) }) });
+    const given = { id, properties: properties({ corrid: corrid(corridNumber) }), terms: null };
+    this.take(
+      enqueuedEvent(this.space.queue(queue) as Queue, { ...given, nowMs: this.now, wallMs: this.now }),
+    );
     this.order++;
     this.model.push({
       key: keyOf(id),
@@ -67,8 +72,8 @@ class Harness {
   }
 
   dequeue(qname: string, by: { corrid: number; tx: number }): void {
-    this.run({ kind: 'due', nowMs: this.now });
     const queue = this.space.queue(qname) as Queue;
+    this.run({ kind: 'tick', queue: queue.number, nowMs: this.now, wallMs: this.now, limit: Infinity });
     const found = select(this.space, queue, {
       msgid: null,
       corrid: by.corrid === 0 ? null : corrid(by.corrid),
@@ -107,7 +112,14 @@ class Harness {
         ids.push(id);
         return id;
       };
-      this.run({ kind: 'rollback', branch: branch.number, nowMs: this.now, newId, mayMove: () => true });
+      this.run({
+        kind: 'rollback',
+        branch: branch.number,
+        nowMs: this.now,
+        wallMs: this.now,
+        newId,
+        mayMove: () => true,
+      });
       const moved = new Set<string>();
       for (const event of this.logged.slice(-held.length)) {
         if (event.kind !== 'moved') continue;
@@ -142,9 +154,9 @@ function keyOf(id: MessageId): string {
 
 /** Everything a restart must find again, in the order in which it would be handed out. */
 function contents(space: QueueSpace): unknown[] {
-  apply(space, { kind: 'spaceDefined', name: space.name, errorQueue: space.errorQueue });
-  decide(space, { kind: 'due', nowMs: Number.MAX_SAFE_INTEGER }, { push: (event) => apply(space, event) });
   return space.queues().map((queue) => {
+    const end = { nowMs: Number.MAX_SAFE_INTEGER, wallMs: Number.MAX_SAFE_INTEGER, limit: Infinity };
+    decide(space, { kind: 'tick', queue: queue.number, ...end }, { push: (event) => apply(space, event) });
     const out: unknown[] = [];
     const { entries } = space;
     for (let entry = space.firstReady(queue); entry !== 0; entry = space.firstReady(queue)) {
@@ -155,7 +167,7 @@ function contents(space: QueueSpace): unknown[] {
         entries.retries.get(entry),
         bytes === null ? '' : Buffer.from(bytes).toString('hex'),
       ]);
-      apply(space, { kind: 'removed', id, reason: 1 });
+      apply(space, { kind: 'removed', id, persistent: true, reason: 1 });
     }
     return [queue.attributes, out];
   });
@@ -230,14 +242,9 @@ describe('queue space', () => {
             { kind: 'defineQueue', attributes: queueAttributes('A') },
             { push: (e) => apply(space, e) },
           );
-          const enqueue = {
-            kind: 'enqueue',
-            qname: 'A',
-            id: { epoch, counter },
-            properties: properties({}),
-          } as const;
-          decide(space, enqueue, { push: (e) => apply(space, e) });
           const queue = space.queue('A') as Queue;
+          const enqueue = { id: { epoch, counter }, properties: properties({}), terms: null };
+          apply(space, enqueuedEvent(queue, { ...enqueue, nowMs: 0, wallMs: 0 }));
           expect(select(space, queue, { msgid: bytes, corrid: null })).toBeGreaterThan(0);
           const foreign = msgidBytes(SPACE_ID + 1, { epoch, counter });
           expect(select(space, queue, { msgid: foreign, corrid: null })).toBe(QME.QMEBADMSGID);

@@ -1,22 +1,15 @@
 // Values that tests of the queue machine and the engine are made of.
 import { TPQ } from '../../proto/codes.ts';
-import type { QueueAttributes } from '../../src/queue/event.ts';
+import { QUEUE_DEFAULTS, SPACE_DEFAULTS } from '../../src/queue/attributes.ts';
+import type { QueueAttributes, SpaceAttributes } from '../../src/queue/attributes.ts';
 import type { MessageProperties } from '../../src/queue/message.ts';
 
 export function queueAttributes(name: string, over: Partial<QueueAttributes> = {}): QueueAttributes {
-  return {
-    name,
-    order: 'fifo',
-    outOfOrder: 'none',
-    retries: 0,
-    delayS: 0,
-    policy: 'persist',
-    expiryS: -1,
-    high: '100%',
-    low: '0%',
-    cmd: '',
-    ...over,
-  };
+  return { ...QUEUE_DEFAULTS, name, ...over };
+}
+
+export function spaceAttributes(name: string, over: Partial<SpaceAttributes> = {}): SpaceAttributes {
+  return { ...SPACE_DEFAULTS, name, ...over };
 }
 
 /** A corrid of 32 bytes that says `n`. */
@@ -38,6 +31,8 @@ export function properties(over: Partial<MessageProperties>): MessageProperties 
     urcode: 0,
     type: 'STRING',
     subtype: '',
+    deliveryQos: 0,
+    replyQos: 0,
     ...over,
   };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { QME } from '../../proto/codes.ts';
 import { openSpace } from '../../src/engine/open-space.ts';
-import type { StoredMessage } from '../../src/engine/record.ts';
+import type { StoredMessage } from '../../src/engine/message-record.ts';
 import {
   DequeueRequest,
   type BatchNumber,
@@ -34,7 +34,12 @@ async function bench(options: Partial<MemoryLogOptions> = {}): Promise<Bench> {
 async function reopen(log: MemoryLog, clock: ManualClock): Promise<Pick<Bench, 'engine' | 'turn'>> {
   let due: (() => void)[] = [];
   const soon = (run: () => void): void => void due.push(run);
-  const engine = await openSpace(log, new AbortController().signal, { clock, ulog, soon });
+  const engine = await openSpace(log, new AbortController().signal, {
+    clock,
+    ulog,
+    soon,
+    runCommand: () => {},
+  });
   const turn = async (): Promise<void> => {
     const runs = due;
     due = [];
@@ -89,6 +94,7 @@ function put(engine: SpaceEngine, data: string): BatchNumber {
   const outcome = engine.enqueue({
     qname: 'Q',
     properties: properties({}),
+    terms: null,
     data: Buffer.from(data),
     work: null,
   });
@@ -188,9 +194,9 @@ describe('a dead log', () => {
     expect(lost.state).toBe('failed');
     expect(parked.got !== null || parked.failure === QME.QMESYSTEM).toBe(true);
     expect(ask(engine, 'take').failure).toBe(QME.QMESYSTEM);
-    expect(engine.enqueue({ qname: 'Q', properties: properties({}), data: null, work: null }).code).toBe(
-      QME.QMESYSTEM,
-    );
+    expect(
+      engine.enqueue({ qname: 'Q', properties: properties({}), terms: null, data: null, work: null }).code,
+    ).toBe(QME.QMESYSTEM);
     const after = await reopen(log, clock);
     expect(after.engine.space.messages.live).toBe(0);
   });
@@ -204,6 +210,7 @@ describe('room', () => {
       const outcome = engine.enqueue({
         qname: 'Q',
         properties: properties({}),
+        terms: null,
         data: Buffer.alloc(400),
         work: null,
       });

@@ -12,8 +12,6 @@ import {
   enqueueMembers,
   ENQUEUE_ONLY_BITS,
   KNOWN_BITS,
-  NOT_YET_SERVED,
-  notYetServed,
   qctlFlagNames,
 } from '../../proto/qctl.ts';
 
@@ -123,17 +121,6 @@ describe('TPQCTL', () => {
     expect(enqueueMembers(0)).toBe(0);
     expect(enqueueMembers(KNOWN_BITS)).toBe(9);
     expect(enqueueMembers(TPQ.TPQEXPTIME_NONE | TPQ.TPQTOP | TPQ.TPQMSGID | DEQUEUE_ONLY_BITS)).toBe(0);
-  });
-
-  it('refuses on enqueue what this release does not serve: nine bits, none on dequeue', () => {
-    expect(NOT_YET_SERVED.enqueue.length).toBe(9);
-    expect(NOT_YET_SERVED.dequeue.length).toBe(0);
-    for (const flag of NOT_YET_SERVED.enqueue) {
-      expect(notYetServed(TPQ[flag] | TPQ.TPQMSGID, 'enqueue')).toBe(TPQ[flag]);
-      expect(notYetServed(TPQ[flag], 'dequeue')).toBe(0);
-    }
-    const served = KNOWN_BITS & ~NOT_YET_SERVED.enqueue.reduce((bits, flag) => bits | TPQ[flag], 0);
-    expect(notYetServed(served, 'enqueue')).toBe(0);
   });
 
   it('names bits for people', () => {

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { OP, QME, TPERRNO } from '../../proto/codes.ts';
-import { NOT_YET_SERVED } from '../../proto/qctl.ts';
 import { NOT_YET } from '../../src/ubb/not-yet.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -165,10 +164,6 @@ describe('a file', () => {
 
 describe('what a later release brings', () => {
   // These lists only ever get shorter; each issue that serves one of them takes it out here too.
-  it('is refused by name: TPQCTL bits', () => {
-    expect(NOT_YET_SERVED.enqueue).toHaveLength(9);
-    expect(NOT_YET_SERVED.dequeue).toHaveLength(0);
-  });
   it('is refused by name: configuration', () => {
     expect(Object.keys(NOT_YET)).toHaveLength(22);
   });

@@ -9,6 +9,7 @@ import type { Ulog } from '../../../src/base/ulog.ts';
 import { SystemClock } from '../../../src/boot/system-clock.ts';
 import { openSpace } from '../../../src/engine/open-space.ts';
 import type { SpaceEngine } from '../../../src/engine/space-engine.ts';
+import { QUEUE_DEFAULTS } from '../../../src/queue/attributes.ts';
 import type { MessageProperties } from '../../../src/queue/message.ts';
 import { openLocalLog } from '../../../src/wal/local/local-log.ts';
 import { median } from '../figures.ts';
@@ -55,23 +56,17 @@ serveTask(async (asked): Promise<FillResult> => {
 async function openEngine(directory: string): Promise<SpaceEngine> {
   const clock = new SystemClock();
   const store = await openLocalLog({ dir: join(directory, 'log'), clock, ulog: quiet });
-  const engine = await openSpace(store, new AbortController().signal, { clock, ulog: quiet, soon });
+  const engine = await openSpace(store, new AbortController().signal, {
+    clock,
+    ulog: quiet,
+    soon,
+    runCommand: () => {},
+  });
   // A new log's first segments are being prepared.
   for (let room = engine.journal.roomComing(); room !== null; room = engine.journal.roomComing()) await room;
   const { code } = engine.define({
     kind: 'defineQueue',
-    attributes: {
-      name: QUEUE,
-      order: 'fifo',
-      outOfOrder: 'none',
-      retries: 0,
-      delayS: 0,
-      policy: 'persist',
-      expiryS: -1,
-      high: '100%',
-      low: '0%',
-      cmd: '',
-    },
+    attributes: { ...QUEUE_DEFAULTS, name: QUEUE },
   });
   if (code !== QME.OK) throw new Error(`the queue cannot be made: ${qmeName(code)}`);
   return engine;
@@ -97,6 +92,8 @@ class Filler {
       urcode: 0,
       type: 'CARRAY',
       subtype: '',
+      deliveryQos: 0,
+      replyQos: 0,
     };
   }
 
@@ -114,7 +111,7 @@ class Filler {
     const { engine, properties, data, corrid } = this;
     if (corrid !== null) randomFillSync(corrid);
     for (;;) {
-      const outcome = engine.enqueue({ qname: QUEUE, properties, data, work: null });
+      const outcome = engine.enqueue({ qname: QUEUE, properties, terms: null, data, work: null });
       if (outcome.code === QME.OK) return;
       if (!outcome.later) throw new Error(`an enqueue was refused: ${qmeName(outcome.code)}`);
       await new Promise<void>((resolve) => engine.whenRoom(resolve));

@@ -1,0 +1,284 @@
+// Enqueues of one space: admitted by the queue's attributes, the space's limits and the room in the log, then made at once or kept in the
+// caller's transaction until commit. Invariant: a request that has to wait for room holds up those behind it, also smaller ones.
+import { assert } from '../base/assert.ts';
+import { NONE } from '../base/column.ts';
+import { QME, type Qme } from '../../proto/codes.ts';
+import { apply } from '../queue/apply.ts';
+import { checkLimits, checkTerms, enqueuedEvent, isBornExpired } from '../queue/enqueue.ts';
+import { MEMORY_REF, type Enqueued, type Position } from '../queue/event.ts';
+import { parseMsgid, type MessageId } from '../queue/message.ts';
+import { standingOf } from '../queue/place.ts';
+import type { Queue } from '../queue/queue.ts';
+import { pagesOf } from '../queue/space.ts';
+import {
+  encodeEnqueued,
+  enqueuedBytes,
+  EVENT_BYTES,
+  ID_HEAD_BYTES,
+  idInRecord,
+  queueInRecord,
+  readEnqueued,
+} from './message-record.ts';
+import { PLACED_BYTES, REMOVAL_BYTES } from './record.ts';
+import { RecordBuffer } from './record-buffer.ts';
+import { asBuffer } from './record-parts.ts';
+import type { EnqueueOutcome, EnqueueRequest, Placement, Work } from './request.ts';
+import type { SpaceEngine } from './space-engine.ts';
+
+/** Messages and bytes of one transaction [DESIGN 6, Limits]. */
+export const TRANSACTION_LIMIT = { MESSAGES: 250_000, BYTES: 256 * 1024 * 1024 } as const;
+/**
+ * Bytes of the open batch above which enqueues wait for the batch in flight; and of open batch and open transactions together, above which
+ * they are refused. A commit moves bytes from one to the other, so no batch can outgrow what the log takes at a time.
+ */
+const BATCH_BYTES_HIGH = 64 * 1024 * 1024;
+const UNCOMMITTED_BYTES_MAX = 768 * 1024 * 1024;
+/** What a record takes beside its own bytes: its start in the batch and its share of a frame. */
+export const RECORD_OVERHEAD_BYTES = 32;
+
+export class Enqueues {
+  private readonly engine: SpaceEngine;
+  /** Where the record of a non-persistent message is encoded before it is copied to its cells. */
+  private readonly scratch = new RecordBuffer();
+  private waitingForRoom: (() => void)[] = [];
+  private resuming = false;
+  /** Bytes of the records of open transactions. */
+  private workBytes = 0;
+
+  constructor(engine: SpaceEngine) {
+    this.engine = engine;
+  }
+
+  put(request: EnqueueRequest): EnqueueOutcome {
+    const { space, journal } = this.engine;
+    const { work, terms, properties, data } = request;
+    const queue = space.queue(request.qname);
+    if (queue === undefined) return refusal(QME.QMEBADQUEUE);
+    const code = this.checkTerms(queue, request);
+    if (code !== QME.OK) return refusal(code);
+    const { isPlain } = queue;
+    const now = terms === null && isPlain ? NO_TIME : this.engine.now();
+    const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, ...now });
+    const recordBytes = enqueuedBytes(properties, data, event.timing === null);
+    if (!this.engine.hasSlot(work)) return refusal(QME.QMENOSPACE);
+    const { persistent } = event;
+    if (checkLimits(space, { persistent, recordBytes }) !== QME.OK) return refusal(QME.QMENOSPACE);
+    if (work !== null && exceeds(work, recordBytes)) return refusal(QME.QMENOSPACE);
+    // What is put before another has a record more.
+    const placed =
+      persistent && typeof terms?.position === 'object' && terms.position !== null ? PLACED_BYTES : 0;
+    const bytes = recordBytes + RECORD_OVERHEAD_BYTES + placed;
+    if (persistent) {
+      const room = this.reserve(bytes);
+      if (room !== null) return room;
+    }
+    if (work !== null) this.keep(work, { queue, event, request, reserved: bytes });
+    else if (isBornExpired(event, now)) journal.release(persistent ? bytes + REMOVAL_BYTES : 0);
+    else this.make(event, request, bytes);
+    return {
+      code: QME.OK,
+      later: false,
+      id: event.id,
+      batch: work !== null || !persistent ? 0 : journal.batch,
+    };
+  }
+
+  /** Calls `retry` once more room is there, or known not to come; in the order of asking. */
+  whenRoom(retry: () => void): void {
+    this.waitingForRoom.push(retry);
+    if (this.waitingForRoom.length > 1 || this.resuming) return;
+    this.awaitRoom();
+  }
+
+  /** What a transaction enqueued becomes part of the open batch, and is applied as replay would apply it. */
+  commit(work: Work): void {
+    const { engine } = this;
+    const { space, journal } = engine;
+    this.forget(work);
+    if (work.records.count > 0) this.adopt(work);
+    if (work.records.count > 0 || work.branch.locks > 0) space.batch = journal.batch;
+    for (const event of work.memory) apply(space, event);
+    for (const queue of work.queues.keys()) {
+      engine.touched(queue);
+      // Others see the non-persistent part when the rest is durable.
+      if (work.records.count > 0) queue.lastBatch = journal.batch;
+    }
+    for (const placement of work.placements) this.place(placement);
+  }
+
+  /** What a transaction enqueued is given up. */
+  rollback(work: Work): void {
+    this.forget(work);
+    this.engine.journal.release(work.reservedBytes);
+    work.reservedBytes = 0;
+    for (const { place } of work.memory) this.engine.space.memory.release(place.offset);
+  }
+
+  private checkTerms(queue: Queue, { terms, work }: EnqueueRequest): Qme {
+    const position = terms?.position ?? null;
+    const code = checkTerms(this.engine.space, queue, position);
+    // A message of the same transaction is not on the queue yet, and can be named all the same.
+    if (code !== QME.QMEBADMSGID || work === null || !(position instanceof Uint8Array)) return code;
+    const id = parseMsgid(this.engine.space.spaceId, position);
+    return id !== null && this.isIn(work, queue, id) ? QME.OK : code;
+  }
+
+  private isIn(work: Work, queue: Queue, id: MessageId): boolean {
+    if (work.memory.some((event) => event.queue === queue.number && sameId(event.id, id))) return true;
+    const { records } = work;
+    // Ids of one transaction ascend.
+    let low = 0;
+    for (let high = records.count; low < high;) {
+      const middle = (low + high) >> 1;
+      if (isBefore(idInRecord(headOf(records, middle)), id)) low = middle + 1;
+      else high = middle;
+    }
+    if (low >= records.count) return false;
+    const head = headOf(records, low);
+    return sameId(idInRecord(head), id) && queueInRecord(head) === queue.number;
+  }
+
+  /** null: set aside; else what to answer. */
+  private reserve(bytes: number): EnqueueOutcome | null {
+    const { journal } = this.engine;
+    if (this.waitingForRoom.length > 0 && !this.resuming) return LATER;
+    const uncommitted = journal.records.length + this.workBytes;
+    if (uncommitted + bytes > UNCOMMITTED_BYTES_MAX) return refusal(QME.QMENOSPACE);
+    if (journal.records.length > BATCH_BYTES_HIGH && journal.isBusy) return LATER;
+    if (journal.reserve(bytes + REMOVAL_BYTES)) return null;
+    return journal.roomComing() === null ? refusal(QME.QMENOSPACE) : LATER;
+  }
+
+  private make(event: Enqueued, request: EnqueueRequest, bytes: number): void {
+    const { engine } = this;
+    if (event.persistent) engine.emitEnqueued(event, request.data);
+    else engine.emitEnqueued(this.inMemory(event, request.data), null);
+    if (event.persistent) engine.journal.changed(bytes);
+    const placement = this.placementOf(event, request);
+    if (placement !== null) this.place(placement);
+    if (engine.needsSettling || event.timing !== null) engine.settle();
+  }
+
+  private keep(
+    work: Work,
+    kept: { queue: Queue; event: Enqueued; request: EnqueueRequest; reserved: number },
+  ): void {
+    const { queue, event, request } = kept;
+    const { space } = this.engine;
+    space.activate(work.branch);
+    if (event.persistent) {
+      encodeEnqueued(work.records, event, request.data);
+      const { length } = event.place;
+      work.reservedBytes += kept.reserved + REMOVAL_BYTES;
+      work.bytes += length;
+      this.workBytes += length;
+      work.pages += pagesOf(length);
+      space.usage.pages += pagesOf(length);
+    } else {
+      work.memory.push(this.inMemory(event, request.data));
+    }
+    work.messages++;
+    space.usage.messages++;
+    queue.pending++;
+    work.queues.set(queue, (work.queues.get(queue) ?? 0) + 1);
+    const placement = this.placementOf(event, request);
+    if (placement !== null) work.placements.push(placement);
+  }
+
+  /** Ends the accounts of what has not been committed. */
+  private forget(work: Work): void {
+    const { usage } = this.engine.space;
+    usage.messages -= work.messages;
+    usage.pages -= work.pages;
+    this.workBytes -= work.bytes;
+    for (const [queue, count] of work.queues) queue.pending -= count;
+  }
+
+  /** Puts the record of a non-persistent message into the memory area, and its place into the event. */
+  private inMemory(event: Enqueued, data: Uint8Array | null): Enqueued {
+    const { scratch } = this;
+    encodeEnqueued(scratch, event, data);
+    event.place.offset = this.engine.space.memory.put(scratch.group().bytes);
+    event.place.ref = MEMORY_REF;
+    scratch.clear();
+    return event;
+  }
+
+  private placementOf(event: Enqueued, { terms }: EnqueueRequest): Placement | null {
+    const { space } = this.engine;
+    if (!(terms?.position instanceof Uint8Array)) return null;
+    const before = parseMsgid(space.spaceId, terms.position);
+    assert(before !== null, 'the id was checked');
+    const entry = space.entryById(before);
+    const standing: Position = entry === NONE ? nowhere(before) : standingOf(space, entry);
+    return { id: event.id, before, standing };
+  }
+
+  private place(placement: Placement): void {
+    const mayRelabel = (count: number): boolean => this.engine.reserveChange(count * PLACED_BYTES);
+    this.engine.run({ kind: 'place', ...placement, mayRelabel });
+  }
+
+  /** The records of a transaction's enqueues become part of the open batch and are applied as replay would apply them. */
+  private adopt(work: Work): void {
+    const { journal, space } = this.engine;
+    const first = journal.records.count;
+    journal.records.adopt(work.records);
+    space.batch = journal.batch;
+    for (let i = first; i < journal.records.count; i++) {
+      const offset = journal.records.startOf(i);
+      const length = journal.records.endOf(i) - offset;
+      const record = journal.records.slice(offset, Math.min(length, EVENT_BYTES));
+      apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }));
+    }
+    journal.changed(work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES);
+    work.reservedBytes = 0;
+  }
+
+  private awaitRoom(): void {
+    const { journal } = this.engine;
+    const coming = journal.roomComing() ?? journal.committed() ?? Promise.resolve();
+    const resume = (): void => {
+      this.resuming = true;
+      const waiting = this.waitingForRoom;
+      this.waitingForRoom = [];
+      // The first that still has to wait holds up those behind it, also smaller ones: they keep their order.
+      for (let i = 0; i < waiting.length && this.waitingForRoom.length === 0; i++) {
+        waiting[i]?.();
+        if (this.waitingForRoom.length > 0) this.waitingForRoom.push(...waiting.slice(i + 1));
+      }
+      this.resuming = false;
+      if (this.waitingForRoom.length > 0) this.awaitRoom();
+    };
+    coming.then(resume, resume);
+  }
+}
+
+const NO_TIME = { nowMs: 0, wallMs: 0 } as const;
+
+/** Refused for now: ask again when `whenRoom` calls. */
+const LATER: EnqueueOutcome = { code: QME.QMENOSPACE, later: true, id: null, batch: 0 };
+
+export function refusal(code: Qme): EnqueueOutcome {
+  return { code, later: false, id: null, batch: 0 };
+}
+
+function exceeds(work: Work, bytes: number): boolean {
+  return work.messages >= TRANSACTION_LIMIT.MESSAGES || work.bytes + bytes > TRANSACTION_LIMIT.BYTES;
+}
+
+function headOf(records: RecordBuffer, index: number): Uint8Array {
+  return records.slice(records.startOf(index), ID_HEAD_BYTES);
+}
+
+function sameId(a: MessageId, b: MessageId): boolean {
+  return a.epoch === b.epoch && a.counter === b.counter;
+}
+function isBefore(a: MessageId, b: MessageId): boolean {
+  return a.epoch === b.epoch ? a.counter < b.counter : a.epoch < b.epoch;
+}
+
+/** The place of a message that is not on the queue yet: right before it, should it never come. */
+function nowhere(base: MessageId): Position {
+  return { top: false, priority: 50, sortTimeMs: 0, sortExpiryMs: Infinity, base, label: null };
+}

@@ -1,0 +1,32 @@
+// What all records share: their kinds, and how an id is written. Numbers are little-endian (src/wal/FORMAT.md, "Records").
+import type { MessageId } from '../queue/message.ts';
+
+/** First byte of every record. A message with times, TPQTOP or a quality of service is ENQUEUED_TIMED, any other ENQUEUED. */
+export const RECORD = {
+  ENQUEUED: 1,
+  REMOVED: 2,
+  RETRIED: 3,
+  MOVED_FIRST: 4,
+  QUEUE: 5,
+  SPACE: 6,
+  ENQUEUED_TIMED: 7,
+  PLACED: 8,
+  MOVED: 9,
+  THRESHOLD: 10,
+  DOOMED: 11,
+} as const;
+
+export const ID_BYTES = 12;
+const PART_BYTES = 6;
+
+export function writeId(into: Buffer, at: number, id: MessageId): void {
+  into.writeUIntLE(id.epoch, at, PART_BYTES);
+  into.writeUIntLE(id.counter, at + PART_BYTES, PART_BYTES);
+}
+export function readId(bytes: Buffer, at: number): MessageId {
+  return { epoch: bytes.readUIntLE(at, PART_BYTES), counter: bytes.readUIntLE(at + PART_BYTES, PART_BYTES) };
+}
+
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,101 @@
+// What a queue space and a queue are made with [spec 5.3, 5.4, 7.1, 7.2]: the values of qspacecreate and qcreate, however they were given.
+// Definitions are logged as JSON and grow members over time: what an older log lacks has its default.
+
+export interface SpaceAttributes {
+  readonly name: string;
+  /** '' = none. */
+  readonly errorQueue: string;
+  /** Kept for qspacelist; has no effect here. 0: none was given. */
+  readonly ipcKey: number;
+  /** Pages of PAGE_BYTES for persistent messages; 0: no limit. */
+  readonly pages: number;
+  /** Queues; 0: no limit. */
+  readonly queues: number;
+  /** Transactions with work in the space at one time; 0: no limit. */
+  readonly transactions: number;
+  /** Servers on the space; each also brings one action. 0: no limit. */
+  readonly processes: number;
+  /** Messages of both kinds at one time; 0: no limit. */
+  readonly messages: number;
+  /** Actions beside those of the processes; 0 with processes 0: no limit [spec 8.3]. */
+  readonly actions: number;
+  /** Bytes of memory for non-persistent messages; 0: every non-persistent enqueue fails [spec 5.3]. */
+  readonly nonPersistentBytes: number;
+  /** Pages moved per disk operation, 1..100; kept for qspacelist. */
+  readonly blocking: number;
+  /** QSAPI resources that plain /Q does not use; kept for qspacelist [spec 8.3]. */
+  readonly handles: number;
+  readonly cursors: number;
+  readonly owners: number;
+  readonly temporaryQueues: number;
+  readonly filterBytes: number;
+  readonly overflowBytes: number;
+}
+
+/** Bytes of a page, which qmadmin also calls a block [spec 8.1]. */
+export const PAGE_BYTES = 512;
+
+export const SPACE_DEFAULTS: SpaceAttributes = {
+  name: '',
+  errorQueue: '',
+  ipcKey: 0,
+  pages: 0,
+  queues: 0,
+  transactions: 0,
+  processes: 0,
+  messages: 0,
+  actions: 0,
+  nonPersistentBytes: 0,
+  blocking: 16,
+  handles: 0,
+  cursors: 0,
+  owners: 0,
+  temporaryQueues: 0,
+  filterBytes: 0,
+  overflowBytes: 0,
+};
+
+export interface QueueAttributes {
+  readonly name: string;
+  /** Comma list of priority, time, expiration, then fifo or lifo [spec 5.5]. */
+  readonly order: string;
+  /** none, top, msgid, or top,msgid. */
+  readonly outOfOrder: string;
+  readonly retries: number;
+  /** Seconds between a rollback and the next availability. */
+  readonly delayS: number;
+  /** Default delivery policy. */
+  readonly policy: 'persist' | 'nonpersist';
+  /** Default relative expiry in seconds, or -1 for none. */
+  readonly expiryS: number;
+  /** Threshold of persistent messages: a number with b, B, m or %; the low one also a bare 0 [spec 5.4]. */
+  readonly high: string;
+  readonly low: string;
+  /** Run by the shell when the high limit is reached; '' = none [spec 5.6]. */
+  readonly cmd: string;
+  /** The same of non-persistent messages: a number with b, B or %. */
+  readonly nonPersistentHigh: string;
+  readonly nonPersistentLow: string;
+  readonly nonPersistentCmd: string;
+  /** Closed by the administrator for enqueue or dequeue: QMESHARE. */
+  readonly enqueuePaused: boolean;
+  readonly dequeuePaused: boolean;
+}
+
+export const QUEUE_DEFAULTS: QueueAttributes = {
+  name: '',
+  order: 'fifo',
+  outOfOrder: 'none',
+  retries: 0,
+  delayS: 0,
+  policy: 'persist',
+  expiryS: -1,
+  high: '100%',
+  low: '0%',
+  cmd: '',
+  nonPersistentHigh: '100%',
+  nonPersistentLow: '0%',
+  nonPersistentCmd: '',
+  enqueuePaused: false,
+  dequeuePaused: false,
+};

@@ -1,0 +1,75 @@
+// A queue of a space: its attributes, the roots of its trees, and what can be counted from its rows. Its order is fixed for life.
+import { NONE } from '../base/column.ts';
+import type { Before } from '../base/ordered-tree.ts';
+import type { Agenda } from './agenda.ts';
+import type { QueueAttributes } from './attributes.ts';
+import type { ClockKind } from './event.ts';
+
+/** What the space makes for each queue. Agendas by clock. */
+export interface QueueParts {
+  readonly before: Before;
+  readonly due: readonly [Agenda, Agenda];
+  readonly expiry: readonly [Agenda, Agenda];
+}
+
+export class Queue {
+  readonly number: number;
+  attributes: QueueAttributes;
+  /** Its order. */
+  readonly before: Before;
+  private readonly sortsByTime: boolean;
+  /** DELAYED entries. */
+  readonly due: readonly [Agenda, Agenda];
+  /** READY and DELAYED entries that expire. */
+  readonly expiry: readonly [Agenda, Agenda];
+  /** Root of the tree of READY entries. */
+  root = NONE;
+  /** Root of the tree of entries that were put somewhere, whatever they are doing. */
+  placeRoot = NONE;
+  ready = 0;
+  delayed = 0;
+  locked = 0;
+  /** Enqueues of transactions that have not ended. */
+  pending = 0;
+  /** Of persistent messages: bytes of records, and pages. */
+  bytes = 0;
+  pages = 0;
+  /** Non-persistent messages, and what they take of the memory area. */
+  memoryMessages = 0;
+  memoryBytes = 0;
+  /** By threshold: whether reaching the high limit runs the command [spec 5.6]. */
+  readonly armed = [true, true];
+  /** Destroyed: it has no name any more, and is being emptied. */
+  doomed = false;
+  /** Since this start, for statistics. */
+  enqueued = 0;
+  dequeued = 0;
+  expired = 0;
+  /** The batch that last touched it, by the engine's count: a read waits for it. */
+  lastBatch = 0;
+  /** Dequeues parked here: while 0, nothing is noted for waking. */
+  waiting = 0;
+
+  constructor(number: number, attributes: QueueAttributes, parts: QueueParts) {
+    this.number = number;
+    this.attributes = attributes;
+    this.before = parts.before;
+    this.sortsByTime = attributes.order.includes('time');
+    this.due = parts.due;
+    this.expiry = parts.expiry;
+  }
+
+  get messages(): number {
+    return this.ready + this.delayed + this.locked;
+  }
+
+  /** Whether a message without times of its own has none here: the queue gives no expiry and does not sort by time. */
+  get isPlain(): boolean {
+    return this.attributes.expiryS < 0 && !this.sortsByTime;
+  }
+
+  /** The earliest instant of that clock at which something on it becomes due or expires; Infinity: none. */
+  nextMs(clock: ClockKind): number {
+    return Math.min(this.due[clock].nextMs, this.expiry[clock].nextMs);
+  }
+}
