@@ -181,7 +181,8 @@ describe('messages', () => {
     const same = await client.ask(OP.DEQUEUE, at('TYPES'), null, TP.NOCHANGE, 0, 'STRING', '', 0);
     expect(same.slice(1)).toEqual(text('by name'));
     await client.ask(OP.ENQUEUE, at('TYPES'), null, 0, 0, TYPE.STRING, '', Buffer.alloc(0));
-    expect((await client.ask(OP.DEQUEUE, at('TYPES'), null, 0, 0, ...ANY_TYPE, 0)).slice(1)).toEqual(NO_DATA);
+    const empty = await client.ask(OP.DEQUEUE, at('TYPES'), null, TP.NOCHANGE, 0, TYPE.XML, '', 0);
+    expect(empty.slice(1)).toEqual(NO_DATA);
   });
 
   it('go through a handle as through the names', async () => {
@@ -443,12 +444,26 @@ describe('a service', () => {
     await expect(nobody).rejects.toMatchObject({ tperrno: TPE.NOENT });
   });
 
-  it('is unadvertised; a request under way is still answered', async () => {
+  it('whose connection says GOODBYE leaves TPESVCERR', async () => {
+    const [server, caller] = await Promise.all([peer.join(), peer.join()]);
+    await server.ask(OP.ADVERTISE, 'PARTS', 1);
+    const call = caller.ask(OP.CALL, 'PARTS', 0, 0, 0, ...NO_DATA);
+    const refused = expect(call).rejects.toMatchObject({ tperrno: TPE.SVCERR });
+    await server.request();
+    await server.ask(OP.GOODBYE);
+    await refused;
+  });
+
+  it('is unadvertised; a request under way is still answered, one in turn is not', async () => {
     const [server, caller] = await Promise.all([peer.join(), peer.join()]);
     await server.ask(OP.ADVERTISE, 'LEAVES', 1);
     const call = caller.ask(OP.CALL, 'LEAVES', 0, 0, 0, ...NO_DATA);
+    const inTurn = caller.ask(OP.CALL, 'LEAVES', 0, 0, 0, ...NO_DATA);
+    const refused = expect(inTurn).rejects.toMatchObject({ tperrno: TPE.NOENT });
     const [, id] = await server.request();
+    await caller.ask(OP.PING);
     expect(await server.ask(OP.UNADVERTISE, 'LEAVES')).toEqual([]);
+    await refused;
     server.write(encode([OP.RETURN, id, RVAL.SUCCESS, 1, ...NO_DATA]));
     expect(await call).toEqual([RVAL.SUCCESS, 1, ...NO_DATA]);
     const after = caller.ask(OP.CALL, 'LEAVES', 0, 0, 0, ...NO_DATA);
