@@ -10,6 +10,8 @@ import type { Client } from './client.ts';
 
 /** "The largest value the system supports" [tpbegin], in seconds: its milliseconds are exact on any clock. Larger ones are taken as this. */
 const TIMEOUT_MAX_S = 8_000_000_000_000;
+/** The wire has 32 bits for the number [PROTOCOL 5]. */
+const NUMBER_MAX = 0xffff_ffff;
 
 export class Transaction {
   readonly number: number;
@@ -61,12 +63,14 @@ export class Transactions {
   private readonly limits: TransactionLimits;
   private readonly timers: TimerQueue;
   private readonly open = new Set<Transaction>();
-  private last = 0;
+  private last: number;
   private stopping = false;
 
-  constructor(clock: Clock, limits: TransactionLimits) {
+  /** @param last the number before the first one that is given out */
+  constructor(clock: Clock, limits: TransactionLimits, last = 0) {
     this.clock = clock;
     this.limits = limits;
+    this.last = last;
     this.timers = new TimerQueue(clock);
   }
 
@@ -156,7 +160,8 @@ export class Transactions {
   }
 
   private create(owner: Client | null): Transaction {
-    this.last++;
+    do this.last = this.last >= NUMBER_MAX ? 1 : this.last + 1;
+    while (owner?.transactions.has(this.last) === true);
     return new Transaction(this.last, owner);
   }
 

@@ -52,6 +52,8 @@ export class Connection implements ReplyPort {
   private flushing = false;
   private closing = false;
   private ended = false;
+  /** Id of a GOODBYE that waits until everything before it has been answered; 0: none. */
+  private goodbye = 0;
 
   constructor(
     socket: Socket,
@@ -78,6 +80,7 @@ export class Connection implements ReplyPort {
     if (reply.op !== OP.REQUEST && reply.op !== OP.CLOSING) this.inFlight.delete(reply.id);
     encodeReply(this.writer, reply);
     this.flushSoon();
+    if (this.goodbye !== 0) this.sayGoodbye();
   }
 
   /** Says why and closes once what is queued has been sent. Idempotent. */
@@ -106,14 +109,14 @@ export class Connection implements ReplyPort {
 
   private receive(chunk: Buffer): void {
     this.heardMs = this.now();
-    if (this.closing) return;
+    if (this.isLeaving) return;
     this.reader.push(chunk);
-    for (let frame = this.reader.next(); frame !== null && !this.closing; frame = this.reader.next()) {
+    for (let frame = this.reader.next(); frame !== null && !this.isLeaving; frame = this.reader.next()) {
       const request = decodeRequest(frame);
       if (request.op === 0) this.refuse(request);
       else this.accept(request);
     }
-    if (this.reader.oversize > 0) {
+    if (this.reader.oversize > 0 && !this.isLeaving) {
       this.close(
         `a frame of ${this.reader.oversize} bytes is larger than the limit of ${this.reader.frameBytesMax} bytes`,
       );
@@ -121,11 +124,9 @@ export class Connection implements ReplyPort {
   }
 
   private accept(request: Request): void {
-    if (request.op === OP.RETURN) {
-      if (this.client !== null) this.dispatcher.handle(this.client, request);
-      return;
+    if (request.op === OP.RETURN && this.client !== null) {
+      return this.dispatcher.handle(this.client, request);
     }
-    // The daemon's own heartbeats are answered with id 0, which no request has.
     if (this.inFlight.has(request.id)) {
       this.send(
         errorReply(
@@ -155,8 +156,8 @@ export class Connection implements ReplyPort {
         return this.send({ op: OP.PING, id: request.id });
       case OP.GOODBYE:
         this.leave();
-        this.send({ op: OP.GOODBYE, id: request.id });
-        return this.close('');
+        this.goodbye = request.id;
+        return this.sayGoodbye();
       default:
         return this.dispatcher.handle(this.client, request);
     }
@@ -194,6 +195,20 @@ export class Connection implements ReplyPort {
       blockTimeMs: limits.blockTimeMs,
       product,
     });
+  }
+
+  /** What comes after GOODBYE, or after a fault that ends the connection, is not looked at. */
+  private get isLeaving(): boolean {
+    return this.closing || this.goodbye !== 0;
+  }
+
+  /** GOODBYE's answer is the last frame: what is still being made durable is answered before it. */
+  private sayGoodbye(): void {
+    const id = this.goodbye;
+    if (id === 0 || this.inFlight.size > 1) return;
+    this.goodbye = 0;
+    this.send({ op: OP.GOODBYE, id });
+    this.close('');
   }
 
   private refuse(fault: Malformed): void {

@@ -1,6 +1,6 @@
 // The sources read as data: rules that nobody must remember are kept here.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { OP, QME, TPERRNO } from '../../proto/codes.ts';
 import { NOT_YET } from '../../src/ubb/not-yet.ts';
@@ -97,6 +97,25 @@ describe('the house', () => {
       }
     }
     expect(wrong).toEqual([]);
+  });
+
+  it('has an independent client that knows nothing but the page: no proto, no SDK, no source', () => {
+    const allowed: Readonly<Record<string, RegExp>> = {
+      'client.ts': /^(node:net|msgpackr|\.\/numbers\.ts)$/,
+      'numbers.ts': /^$/,
+    };
+    // The tests themselves may also start a daemon, as a child process.
+    const ofTests = /^(vitest|\.\/[\w-]+\.ts|\.\.\/support\/daemon\.ts)$/;
+    const files = filesBelow('test/independent', '.ts');
+    const wrong = files.flatMap((file) => {
+      const rule = allowed[basename(file)] ?? ofTests;
+      return importsOf(file)
+        .filter((name) => !rule.test(name))
+        .map((name) => `${file} imports ${name}`);
+    });
+    expect(files).toContain('test/independent/client.ts');
+    expect(wrong).toEqual([]);
+    expect(files.filter((file) => /\bimport\(|\brequire\(/.test(text(file)))).toEqual([]);
   });
 
   it('imports msgpackr, pino, commander and the lock library in one place each', () => {
