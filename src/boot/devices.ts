@@ -181,6 +181,9 @@ function attributesOf(queue: QueuePlan, known: QueueAttributes): QueueAttributes
     high: queue.high,
     low: queue.low,
     cmd: queue.command,
+    nonPersistentHigh: queue.nonPersistentHigh,
+    nonPersistentLow: queue.nonPersistentLow,
+    nonPersistentCmd: queue.nonPersistentCommand,
   };
 }
 

@@ -127,6 +127,10 @@ export interface Queue extends Spot {
   readonly high: string;
   readonly low: string;
   readonly command: string;
+  /** The same of non-persistent messages: NHIGH, NLOW, NCMD. */
+  readonly nonPersistentHigh: string;
+  readonly nonPersistentLow: string;
+  readonly nonPersistentCommand: string;
 }
 
 export interface Domain {

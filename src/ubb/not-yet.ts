@@ -11,19 +11,6 @@ export const NOT_YET = {
   'alias in two groups': 'the same TMQUEUE alias in two groups of one machine',
   'space name twice': 'the same queue-space name in two groups of one machine',
   'services from a file': 'TMQUEUE option -s @file',
-  order: 'ORDER other than fifo',
-  'out of order': 'OUTOFORDER other than none',
-  policy: 'POLICY other than persist',
-  expiry: 'EXPIRY other than none',
-  command: 'CMD (threshold commands)',
-  high: 'HIGH together with CMD',
-  low: 'LOW together with CMD',
-  pages: 'a limit on PAGES',
-  queues: 'a limit on QUEUES',
-  transactions: 'a limit on TRANS',
-  messages: 'a limit on MSGS',
-  actions: 'a number of ACTIONS',
-  'non-persistent': 'a NONPERSIST area',
 } as const;
 
 export type NotYetKind = keyof typeof NOT_YET;

@@ -224,11 +224,12 @@ const QSPACES: Rules = {
     PAGES: num(0, INT_MAX, 0),
     QUEUES: num(0, INT_MAX, 0),
     TRANS: num(0, INT_MAX, 0),
+    PROCS: num(0, INT_MAX, 0),
     MSGS: num(0, INT_MAX, 0),
     ACTIONS: num(0, INT_MAX, 0),
     NONPERSIST: { type: 'size', fallback: 0 },
   }),
-  ...ignored({ PROCS: num(0, INT_MAX, 0), BLOCKING: num(1, 100, 16) }),
+  ...ignored({ BLOCKING: num(1, 100, 16) }),
 };
 
 const QUEUES: Rules = {
@@ -241,6 +242,9 @@ const QUEUES: Rules = {
     HIGH: text(IDENT_MAX, 1, '100%'),
     LOW: text(IDENT_MAX, 1, '0%'),
     CMD: shell(127),
+    NHIGH: text(IDENT_MAX, 1, '100%'),
+    NLOW: text(IDENT_MAX, 1, '0%'),
+    NCMD: shell(127),
     POLICY: choice('persist', 'nonpersist'),
     EXPIRY: text(IDENT_MAX, 1, 'none'),
   }),

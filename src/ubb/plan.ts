@@ -57,6 +57,10 @@ export interface QueuePlan {
   readonly high: string;
   readonly low: string;
   readonly command: string;
+  /** The same of non-persistent messages: NHIGH, NLOW, NCMD. */
+  readonly nonPersistentHigh: string;
+  readonly nonPersistentLow: string;
+  readonly nonPersistentCommand: string;
   readonly line: number;
   readonly column: number;
 }

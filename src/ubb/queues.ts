@@ -5,7 +5,6 @@ import { LIMIT } from '../../proto/codes.ts';
 import { type Checker, EntryView } from './checker.ts';
 import { shown } from './fault.ts';
 import type { Group, Queue, Space } from './model.ts';
-import type { NotYetKind } from './not-yet.ts';
 import type { Entry, Section } from './parser.ts';
 import {
   type Parsed,
@@ -16,16 +15,6 @@ import {
   thresholdProblem,
 } from './queue-words.ts';
 import { byteLength } from './values.ts';
-
-/** Limits of a space that this release does not enforce. */
-const LIMIT_KEYS: readonly (readonly [key: string, kind: NotYetKind])[] = [
-  ['PAGES', 'pages'],
-  ['QUEUES', 'queues'],
-  ['TRANS', 'transactions'],
-  ['MSGS', 'messages'],
-  ['ACTIONS', 'actions'],
-  ['NONPERSIST', 'non-persistent'],
-];
 
 export function buildSpaces(
   checker: Checker,
@@ -54,10 +43,6 @@ function buildSpace(checker: Checker, entry: Entry): Space {
   view.checkRequired();
   const { text, line, column } = entry.name;
   checkName(checker, entry, LIMIT.TMQSNAMELEN);
-  for (const [key, kind] of LIMIT_KEYS) {
-    const about = { at: view.spot(key), word: key, group: view.text('SRVGRP') };
-    if (view.given(key) && view.number(key) !== 0) checker.later(kind, about);
-  }
   return {
     entry,
     name: text,
@@ -182,11 +167,14 @@ function buildQueue(checker: Checker, entry: Entry, spaces: readonly Space[]): Q
     high: view.text('HIGH'),
     low: view.text('LOW'),
     command: view.text('CMD'),
+    nonPersistentHigh: view.text('NHIGH'),
+    nonPersistentLow: view.text('NLOW'),
+    nonPersistentCommand: view.text('NCMD'),
     line,
     column,
   };
-  checkThresholds(view);
-  for (const owner of owners) noteNotYet(view, queue, owner.group);
+  checkThresholds(view, { high: 'HIGH', low: 'LOW', units: 'b, B, m or %' });
+  checkThresholds(view, { high: 'NHIGH', low: 'NLOW', units: 'b, B or %' });
   return queue;
 }
 
@@ -203,36 +191,21 @@ function word<T>(view: EntryView, key: string, parse: (text: string) => Parsed<T
   return undefined;
 }
 
-function checkThresholds(view: EntryView): void {
-  const high = word(view, 'HIGH', parseThreshold);
-  const low = word(view, 'LOW', parseThreshold);
+function checkThresholds(view: EntryView, keys: { high: string; low: string; units: string }): void {
+  const high = word(view, keys.high, parseThreshold);
+  const low = word(view, keys.low, parseThreshold);
   if (high === undefined) return;
-  if (high.amount === 0 || high.unit === '') {
-    const text = view.text('HIGH');
+  if (high.amount === 0 || high.unit === '' || !keys.units.includes(high.unit)) {
+    const text = view.text(keys.high);
     return view.checker.fault(
-      view.spot('HIGH'),
+      view.spot(keys.high),
       text,
-      `HIGH: ${shown(text)} is not legal; legal: more than 0, with b, B, m or %`,
+      `${keys.high}: ${shown(text)} is not legal; legal: more than 0, with ${keys.units}`,
     );
   }
-  // A default LOW of 0% fits any unit: only a value that stands there is compared.
-  const problem = low === undefined || !view.given('LOW') ? undefined : thresholdProblem(high, low);
+  // A default low limit of 0% fits any unit: only a value that stands there is compared.
+  const problem = low === undefined || !view.given(keys.low) ? undefined : thresholdProblem(high, low);
   if (problem === undefined) return;
-  const text = view.text('LOW');
-  view.checker.fault(view.spot('LOW'), text, `LOW: ${shown(text)} is not legal; ${problem}`);
-}
-
-function noteNotYet(view: EntryView, queue: Queue, group: string): void {
-  const asked: [key: string, kind: NotYetKind, asks: boolean][] = [
-    ['ORDER', 'order', queue.order !== 'fifo'],
-    ['OUTOFORDER', 'out of order', queue.outOfOrder !== 'none'],
-    ['POLICY', 'policy', queue.policy !== 'persist'],
-    ['EXPIRY', 'expiry', queue.expiryS !== null],
-    ['CMD', 'command', queue.command !== ''],
-    ['HIGH', 'high', queue.command !== '' && queue.high !== '100%'],
-    ['LOW', 'low', queue.command !== '' && queue.low !== '0%' && queue.low !== '0'],
-  ];
-  for (const [key, kind, asks] of asked) {
-    if (asks) view.checker.later(kind, { at: view.spot(key), word: key, group });
-  }
+  const text = view.text(keys.low);
+  view.checker.fault(view.spot(keys.low), text, `${keys.low}: ${shown(text)} is not legal; ${problem}`);
 }

@@ -6,6 +6,8 @@ export interface QueueText {
   readonly retries?: number;
   /** Seconds. */
   readonly delay?: number;
+  /** More of its line, e.g. `ORDER=lifo EXPIRY=5`. */
+  readonly more?: string;
 }
 
 export interface ForwarderText {
@@ -22,6 +24,8 @@ export interface SpaceText {
   /** Service name; default: the space's. */
   readonly alias?: string;
   readonly errorQueue?: string;
+  /** More of its *QSPACES line, e.g. `MSGS=5`. */
+  readonly more?: string;
   /** TMQUEUE -t, seconds. */
   readonly timeoutS?: number;
   readonly queues?: readonly (string | QueueText)[];
@@ -53,7 +57,9 @@ export function ubbText(options: DomainText = {}): string {
     ...(wsl === '' ? [] : [`WSL SRVGRP=APP SRVID=1 CLOPT="-A -- ${wsl}"`]),
     ...spaces.map((space, i) => servers(space, i + 1)),
     '*QSPACES',
-    ...spaces.map((space, i) => `${nameOf(space)} SRVGRP=G${i + 1}${errorQueueOf(space)}`),
+    ...spaces.map(
+      (space, i) => `${nameOf(space)} SRVGRP=G${i + 1}${errorQueueOf(space)} ${space.more ?? ''}`,
+    ),
     '*QUEUES',
     ...spaces.flatMap((space) => (space.queues ?? []).map((queue) => queueLine(nameOf(space), queue))),
     '',
@@ -90,6 +96,6 @@ function errorQueueOf(space: SpaceText): string {
 }
 
 function queueLine(space: string, queue: string | QueueText): string {
-  const { name, retries = 0, delay = 0 } = typeof queue === 'string' ? { name: queue } : queue;
-  return `"${name.replace(/["\\]/g, '\\$&')}" QSPACE=${space} RETRIES=${retries} DELAY=${delay}`;
+  const { name, retries = 0, delay = 0, more = '' } = typeof queue === 'string' ? { name: queue } : queue;
+  return `"${name.replace(/["\\]/g, '\\$&')}" QSPACE=${space} RETRIES=${retries} DELAY=${delay} ${more}`;
 }

@@ -21,7 +21,7 @@ const CHECKS: Row[] = [
     'unknown parameter',
     ubbWith('*QSPACES\nSPACE SRVGRP=QG SIZE=1\n'),
     [
-      'f:13:17: SIZE is no parameter of *QSPACES; legal: SRVGRP ERRORQ PAGES QUEUES TRANS MSGS ACTIONS NONPERSIST PROCS BLOCKING',
+      'f:13:17: SIZE is no parameter of *QSPACES; legal: SRVGRP ERRORQ PAGES QUEUES TRANS PROCS MSGS ACTIONS NONPERSIST BLOCKING',
     ],
   ],
   [

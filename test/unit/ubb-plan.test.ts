@@ -166,6 +166,9 @@ describe('spaces and queues', () => {
       high: '100%',
       low: '0%',
       command: '',
+      nonPersistentHigh: '100%',
+      nonPersistentLow: '0%',
+      nonPersistentCommand: '',
     };
     expect(planOf(text).spaces).toEqual([
       {
@@ -226,9 +229,6 @@ describe('spaces and queues', () => {
   });
 });
 
-const withQueue = (words: string): string =>
-  ubbWith(`*QSPACES\nSPACE SRVGRP=QG\n*QUEUES\nQ QSPACE=SPACE ${words}\n`);
-const withSpace = (words: string): string => ubbWith(`*QSPACES\nSPACE SRVGRP=QG ${words}\n`);
 const withForward = (words: string): string =>
   servers(`TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-- -q A ${words}"\n`);
 
@@ -254,19 +254,6 @@ describe('not yet supported', () => {
     ],
     'space name twice': [ubb({ groups: twoGroups.replace('d:B', 'e:A'), servers: '' }), '9:44'],
     'services from a file': [servers('TMQUEUE SRVGRP=QG SRVID=1 CLOPT="-s @x"\n'), '11:37'],
-    order: [withQueue('ORDER=lifo'), '15:22'],
-    'out of order': [withQueue('OUTOFORDER=top'), '15:27'],
-    policy: [withQueue('POLICY=nonpersist'), '15:23'],
-    expiry: [withQueue('EXPIRY=5'), '15:23'],
-    command: [withQueue('CMD="x"'), '15:20'],
-    high: [withQueue('HIGH=5m LOW=0 CMD="x"'), '15:21'],
-    low: [withQueue('HIGH=5m LOW=1m CMD="x"'), '15:28'],
-    pages: [withSpace('PAGES=1'), '13:23'],
-    queues: [withSpace('QUEUES=1'), '13:24'],
-    transactions: [withSpace('TRANS=1'), '13:23'],
-    messages: [withSpace('MSGS=1'), '13:22'],
-    actions: [withSpace('ACTIONS=1'), '13:25'],
-    'non-persistent': [withSpace('NONPERSIST="1b"'), '13:28'],
   };
   test.each(Object.entries(rows))('%s', (kind, [text, place]) => {
     const domain = domainOf(text);
