@@ -319,7 +319,7 @@ export interface SpaceStatistics {
   aliases: string[];
   device: string;
   /** 'open', or 'failed' after a log error. */
-  state: 'open' | 'failed';
+  state: 'open' | 'failed' | 'not open';
   messages: number;
   bytes: number;
   logBytes: number;

@@ -31,7 +31,7 @@ function space(value: unknown): SpaceStatistics | undefined {
   const queues = list(value['queues'], queue);
   const { name, device, state, messages, bytes, logBytes, roomBytes, batches, records } = value;
   if (aliases === undefined || queues === undefined || !isText(name) || !isText(device)) return undefined;
-  if (state !== 'open' && state !== 'failed') return undefined;
+  if (state !== 'open' && state !== 'failed' && state !== 'not open') return undefined;
   if (!isCount(messages) || !isCount(bytes) || !isCount(logBytes) || !isCount(roomBytes)) return undefined;
   if (!isCount(batches) || !isCount(records)) return undefined;
   return { name, aliases, device, state, messages, bytes, logBytes, roomBytes, batches, records, queues };

@@ -16,6 +16,9 @@ export interface NamedSpace {
   readonly aliases: readonly string[];
 }
 
+/** A queue space that could not be opened. */
+export type ClosedSpace = Omit<NamedSpace, 'engine'>;
+
 export interface StatisticsPorts {
   readonly version: string;
   readonly lmid: string;
@@ -24,13 +27,16 @@ export interface StatisticsPorts {
   readonly transactions: Transactions;
   readonly services: Services;
   readonly spaces: () => readonly NamedSpace[];
+  readonly closedSpaces: () => readonly ClosedSpace[];
   readonly forwarders: () => ForwarderStatistics[];
 }
 
 export function answerStat(ports: StatisticsPorts, client: Client, request: Stat): void {
   const { qspace } = request;
-  const named = ports.spaces().filter((space) => qspace === '' || space.aliases.includes(qspace));
-  if (qspace !== '' && named.length === 0) {
+  const isWanted = ({ aliases }: ClosedSpace): boolean => qspace === '' || aliases.includes(qspace);
+  const named = ports.spaces().filter(isWanted);
+  const closed = ports.closedSpaces().filter(isWanted);
+  if (qspace !== '' && named.length + closed.length === 0) {
     return client.port.send(
       errorReply(request.id, TPERRNO.TPENOENT, `no TMQUEUE offers a queue space ${qspace}`),
     );
@@ -44,7 +50,7 @@ export function answerStat(ports: StatisticsPorts, client: Client, request: Stat
       uptimeMs: Math.round(ports.uptimeMs()),
       connections: ports.connections(),
       transactions: ports.transactions.count,
-      spaces: named.map(spaceStatistics),
+      spaces: [...named.map(spaceStatistics), ...closed.map(closedStatistics)],
       services: ports.services.statistics(),
       forwarders: ports.forwarders(),
     },
@@ -68,6 +74,11 @@ function spaceStatistics({ engine, name, device, aliases }: NamedSpace): SpaceSt
   };
 }
 
+function closedStatistics({ name, device, aliases }: ClosedSpace): SpaceStatistics {
+  const nothing = { messages: 0, bytes: 0, logBytes: 0, roomBytes: 0, batches: 0, records: 0 };
+  return { name, aliases: [...aliases], device, state: 'not open', ...nothing, queues: [] };
+}
+
 function queueStatistics(queue: Queue): QueueStatistics {
   return {
     name: queue.attributes.name,
@@ -75,7 +86,7 @@ function queueStatistics(queue: Queue): QueueStatistics {
     ready: queue.ready,
     delayed: queue.delayed,
     locked: queue.locked,
-    bytes: queue.bytes,
+    bytes: queue.bytes + queue.memoryBytes,
     waiters: queue.waiting,
     enqueued: queue.enqueued,
     dequeued: queue.dequeued,

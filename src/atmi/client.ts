@@ -23,6 +23,8 @@ export class Client {
   readonly identity: ClientIdentity;
   readonly port: ReplyPort;
   readonly transactions = new Map<number, Transaction>();
+  /** Transactions whose commit has been decided and not yet answered: work in them is QMEPROTO [spec 1.3]. */
+  readonly committing = new Set<number>();
   /** By request id. */
   readonly pending = new Map<number, Pending>();
   readonly bindings: { readonly qspace: string; readonly qname: string }[] = [];

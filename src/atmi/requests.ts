@@ -55,7 +55,7 @@ export class AtmiRequests {
         'the transaction timed out, failed or had calls outstanding: rolled back',
       ]);
     }
-    const reply = new HeldCommit(client, request.id);
+    const reply = new HeldCommit(client, request);
     if (ending.engine === null) reply.released();
     else ending.engine.hold(ending.batch, reply);
   }
@@ -154,14 +154,19 @@ export class AtmiRequests {
 class HeldCommit implements Held {
   private readonly client: Client;
   private readonly id: number;
-  constructor(client: Client, id: number) {
+  private readonly tx: number;
+  constructor(client: Client, request: Commit) {
     this.client = client;
-    this.id = id;
+    this.id = request.id;
+    this.tx = request.tx;
+    client.committing.add(this.tx);
   }
   released(): void {
+    this.client.committing.delete(this.tx);
     this.client.port.send({ op: OP.COMMIT, id: this.id });
   }
   failed(): void {
+    this.client.committing.delete(this.tx);
     this.client.port.send(errorReply(this.id, TPERRNO.TPESYSTEM, LOG_FAILED));
   }
 }

@@ -15,7 +15,8 @@ import { Listener, type Endpoint } from '../net/listener.ts';
 import { QueueRequests } from '../tmqueue/requests.ts';
 import { Tmqueue } from '../tmqueue/tmqueue.ts';
 import { Tmqforward } from '../tmqforward/tmqforward.ts';
-import type { HostPlan } from '../ubb/plan.ts';
+import type { HostPlan, SpacePlan } from '../ubb/plan.ts';
+import { LogError } from '../wal/log-store.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
 import { runThresholdCommand } from './threshold-command.ts';
 import { VERSION } from './version.ts';
@@ -101,11 +102,10 @@ export class Daemon {
   private async open(): Promise<void> {
     const { plan } = this.options;
     for (const space of plan.spaces) {
-      const engine = await this.devices.open(space, this.ports.signal);
-      this.engines.push(engine);
-      engine.onFailure = (error) => this.fail(space.name, error);
       const role = plan.tmqueues.filter((server) => server.group === space.group);
       const aliases = [...new Set(role.flatMap((server) => server.aliases))];
+      const engine = await this.openSpace(space, aliases);
+      if (engine === null) continue;
       const timeoutS = role[0]?.timeoutS ?? 30;
       const timeoutMs = timeoutS === 0 ? Infinity : timeoutS * 1000;
       this.tmqueue.serve({ engine, timeoutMs, name: space.name, device: space.device, aliases });
@@ -129,6 +129,28 @@ export class Daemon {
     this.devices.warmUp();
   }
 
+  /** null: its log is damaged; the other spaces are served [DESIGN 5, Tail]. With no other space there is nothing to start for. */
+  private async openSpace(space: SpacePlan, aliases: string[]): Promise<SpaceEngine | null> {
+    const { plan } = this.options;
+    try {
+      const engine = await this.devices.open(space, this.ports.signal);
+      this.engines.push(engine);
+      engine.onFailure = (error) => this.fail(space.name, error);
+      return engine;
+    } catch (error) {
+      if (!(error instanceof LogError) || error.kind !== 'Corrupt' || plan.spaces.length === 1) throw error;
+      const { name, device } = space;
+      const reason = `its log is damaged: ${error.message}`;
+      this.ports.ulog.error(`queue space ${name} is not open: ${reason}; the other queue spaces are served`, {
+        space: name,
+        device,
+      });
+      this.tmqueue.close({ name, device, aliases, reason });
+      if (this.tmqueue.closedSpaces().length === plan.spaces.length) throw error;
+      return null;
+    }
+  }
+
   private addForwarder(options: HostPlan['forwarders'][number], engine: SpaceEngine): void {
     const { clock, ulog } = this.ports;
     const { services, transactions, timers } = this;
@@ -150,11 +172,13 @@ export class Daemon {
       transactions,
       services,
       spaces: () => tmqueue.spaces(),
+      closedSpaces: () => tmqueue.closedSpaces(),
       forwarders: () => this.forwarders.map((forwarder) => forwarder.statistics()),
     };
+    const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const roles = {
-      queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs }),
+      queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
       stat: answerStat.bind(null, statistics),
     };

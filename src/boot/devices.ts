@@ -83,7 +83,10 @@ export class Devices {
       ...(segmentBytes === undefined ? {} : { segmentBytes }),
       ...(io === undefined ? {} : { io }),
     });
-    const engine = await openSpace(store, signal, this.ports);
+    const engine = await openSpace(store, signal, this.ports).catch(async (error: unknown) => {
+      await store.close();
+      throw error;
+    });
     try {
       await this.configure(plan, engine);
     } catch (error) {

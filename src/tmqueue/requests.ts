@@ -29,6 +29,8 @@ export interface QueueRequestPorts {
   readonly transactions: Transactions;
   /** BLOCKTIME in milliseconds. */
   readonly blockTimeMs: number;
+  /** Whether an application server offers a service of this name. */
+  readonly isService: (name: string) => boolean;
 }
 
 /** Where a request works: space, queue and transaction, or why not. */
@@ -108,6 +110,10 @@ export class QueueRequests {
   ): void {
     const { engine } = place.served;
     const outcome = engine.enqueue(enqueue);
+    if (outcome.later && (request.flags & TPFLAG.TPNOBLOCK) !== 0) {
+      const message = `room is being prepared in queue space ${place.served.name}, and TPNOBLOCK was given`;
+      return refuse(client, request.id, { failure: TPERRNO.TPEBLOCK, message });
+    }
     if (outcome.later) return this.putLater(client, request, { place, enqueue });
     if (outcome.code !== QME.OK) {
       const { transactions } = this.ports;
@@ -163,16 +169,16 @@ export class QueueRequests {
       checkNames(names.qspace, names.qname) ?? checkCallFlags(request.flags, side) ?? checkCtl(ctl, side);
     if (refusal !== null) return refusal;
     const served = this.ports.tmqueue.find(names.qspace);
-    if (served === undefined) {
-      return { failure: TPERRNO.TPENOENT, message: `no TMQUEUE offers a queue space ${names.qspace}` };
-    }
+    if (served === undefined) return this.notServed(names.qspace);
     const { qname } = names;
     if (request.tx === 0) return { served, qname, transaction: null, work: null, outer: null };
     const transaction = client.transactions.get(request.tx);
     if ((request.flags & TPFLAG.TPNOTRAN) !== 0) {
       return { served, qname, transaction: null, work: null, outer: transaction ?? null };
     }
-    if (transaction === undefined) return noTransaction(request.tx);
+    if (transaction === undefined) {
+      return client.committing.has(request.tx) ? committing(request.tx) : noTransaction(request.tx);
+    }
     if (transaction.state !== 'active') return rollbackOnly();
     if (served.engine.space.queue(qname) === undefined) {
       return {
@@ -186,6 +192,22 @@ export class QueueRequests {
       return { failure: QME.QMERELEASE, message };
     }
     return { served, qname, transaction, work, outer: null };
+  }
+
+  /** No space to work on: not open, no queue space at all, or nothing of that name [spec 1.3, 1.6]. */
+  private notServed(qspace: string): Refusal {
+    const closed = this.ports.tmqueue.findClosed(qspace);
+    if (closed !== undefined) {
+      const message = `queue space ${closed.name} is not open: ${closed.reason}`;
+      return { failure: QME.QMENOTOPEN, message };
+    }
+    if (this.ports.isService(qspace)) {
+      return {
+        failure: QME.QMEBADRMID,
+        message: `the service ${qspace} is no queue space: no TMQUEUE offers it`,
+      };
+    }
+    return { failure: TPERRNO.TPENOENT, message: `no TMQUEUE offers a queue space ${qspace}` };
   }
 
   /** How long TPQWAIT may last [spec 2.5]: `-t`, BLOCKTIME and the caller's own limit outside a transaction; inside, its timeout. */
@@ -251,6 +273,10 @@ function refuse(client: Client, id: number, refusal: Refusal): void {
 
 function noTransaction(tx: number): Refusal {
   return { failure: TPERRNO.TPEPROTO, message: `transaction ${tx} is not open on this connection` };
+}
+
+function committing(tx: number): Refusal {
+  return { failure: QME.QMEPROTO, message: `transaction ${tx} is being committed and takes no more work` };
 }
 
 function rollbackOnly(): Refusal {

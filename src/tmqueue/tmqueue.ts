@@ -13,7 +13,17 @@ export interface ServedSpace {
   readonly aliases: string[];
 }
 
+/** A queue space that TMQUEUE should offer and that could not be opened, while others could: QMENOTOPEN. */
+export interface ClosedSpace {
+  readonly name: string;
+  readonly device: string;
+  readonly aliases: string[];
+  /** Why, for the operator. */
+  readonly reason: string;
+}
+
 export class Tmqueue {
+  private readonly closedByAlias = new Map<string, ClosedSpace>();
   private readonly byAlias = new Map<string, ServedSpace>();
   private readonly served: ServedSpace[] = [];
 
@@ -25,6 +35,17 @@ export class Tmqueue {
 
   find(qspace: string): ServedSpace | undefined {
     return this.byAlias.get(qspace);
+  }
+
+  /** Takes note of a space that did not open. */
+  close(space: ClosedSpace): void {
+    for (const alias of space.aliases) this.closedByAlias.set(alias, space);
+  }
+  findClosed(qspace: string): ClosedSpace | undefined {
+    return this.closedByAlias.get(qspace);
+  }
+  closedSpaces(): readonly ClosedSpace[] {
+    return [...new Set(this.closedByAlias.values())];
   }
 
   spaces(): readonly ServedSpace[] {

@@ -204,7 +204,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
   };
   const { blockTimeMs } = limits;
   const roles = {
-    queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs }),
+    queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService: () => false }),
     atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService: () => false }),
     stat: () => {},
   };

@@ -96,11 +96,12 @@ describe('each order', () => {
   });
 });
 
+const before = (msgid: Uint8Array): Partial<TPQCTL> => ({ flags: TPQ.TPQBEFOREMSGID, msgid });
+
 describe('places', () => {
   it('TPQTOP stacks, TPQBEFOREMSGID stands directly before its message, also before a placed or locked one', async () => {
     const put = (data: string, members: Partial<TPQCTL> = {}): Promise<Uint8Array> =>
       putId(ctx, 'PLACES', data, members);
-    const before = (msgid: Uint8Array): Partial<TPQCTL> => ({ flags: TPQ.TPQBEFOREMSGID, msgid });
     const top = { flags: TPQ.TPQTOP };
     await put('a');
     const b = await put('b');
