@@ -103,6 +103,11 @@ export class RowAllocator {
     this.grow = grow;
   }
 
+  /** The highest row ever taken. */
+  get rowsMax(): number {
+    return this.top;
+  }
+
   take(): number {
     this.live++;
     const row = this.free;

@@ -22,6 +22,8 @@ export class Journal {
   /** Set when the log died; everything is refused from then on. */
   failure: LogError | null = null;
   onFailure: (error: LogError) => void = () => {};
+  /** Told the size of each batch as it is appended. */
+  onAppended: (bytes: number) => void = () => {};
   private readonly writer: LogWriter;
   private readonly time: SpaceClock;
   private readonly soon: Soon;
@@ -146,6 +148,7 @@ export class Journal {
       () => this.onDurable(batch),
       (error: LogError) => this.fail(error),
     );
+    this.onAppended(records.length);
   }
 
   private onDurable(batch: BatchNumber): void {

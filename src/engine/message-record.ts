@@ -27,7 +27,7 @@ const NAMED_TYPE = 255;
 const EXTRA_AT = 70;
 const QOS_AT = 71;
 const TIMING_BYTES = 24;
-const EXTRA = { TIMING: 1, TOP: 2, EXPIRY_ON_WALL: 4, DUE_ON_WALL: 8 } as const;
+const EXTRA = { TIMING: 1, TOP: 2, EXPIRY_ON_WALL: 4, DUE_ON_WALL: 8, RESTATED: 16 } as const;
 
 const TYPE_NAMES = Object.entries(BUFTYPE).map(([name, code]) => [name, code] as const);
 const CODE_OF_TYPE = new Map<string, number>(
@@ -59,8 +59,8 @@ function hasQos({ flags }: MessageProperties): boolean {
   return (flags & (TPQ.TPQDELIVERYQOS | TPQ.TPQREPLYQOS)) !== 0;
 }
 
-function isTimed({ timing, top, properties }: Enqueued): boolean {
-  return timing !== null || top || hasQos(properties);
+function isTimed({ timing, top, restated, properties }: Enqueued): boolean {
+  return timing !== null || top || restated || hasQos(properties);
 }
 
 /** Writes the record of a message and sets the event's place (all but `ref`). */
@@ -205,6 +205,7 @@ function writeExtra(
   into[at + EXTRA_AT] =
     (timing === null ? 0 : EXTRA.TIMING) |
     (top ? EXTRA.TOP : 0) |
+    (event.restated ? EXTRA.RESTATED : 0) |
     (timing?.expiryClock === CLOCK.WALL ? EXTRA.EXPIRY_ON_WALL : 0) |
     (event.dueClock === CLOCK.WALL ? EXTRA.DUE_ON_WALL : 0);
   into[at + QOS_AT] = properties.deliveryQos | (properties.replyQos << 4);
@@ -219,6 +220,7 @@ export function readEnqueued(bytes: Buffer, place: RecordPlace): Enqueued {
   const bits = bytes[0] === RECORD.ENQUEUED_TIMED ? (bytes[EXTRA_AT] as number) : 0;
   return {
     kind: 'enqueued',
+    restated: (bits & EXTRA.RESTATED) !== 0,
     id: readId(bytes, ID_AT),
     queue: bytes.readUInt32LE(QUEUE_AT),
     persistent: true,

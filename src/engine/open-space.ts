@@ -17,6 +17,7 @@ export async function openSpace(
 ): Promise<SpaceEngine> {
   const writer = await store.takeover('tmqueue', signal);
   const space = new QueueSpace(writer.spaceId);
+  space.units.unitOf = (ref) => writer.unitOf(ref);
   const time = new SpaceClock(ports.clock);
   for await (const batch of writer.replay(0)) {
     signal.throwIfAborted();

@@ -25,6 +25,7 @@ import { Dequeues } from './dequeues.ts';
 import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
 import { encodeEnqueued } from './message-record.ts';
+import { Reclaim } from './reclaim.ts';
 import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import type {
@@ -62,6 +63,9 @@ export class SpaceEngine {
   private readonly enqueues: Enqueues;
   private readonly dequeues: Dequeues;
   readonly upkeep: Upkeep;
+  private readonly reclaim: Reclaim;
+  /** Bytes of the open batch that are restated. */
+  private restatedBytes = 0;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };
   private readonly epoch: number;
   private counter = 0;
@@ -86,6 +90,8 @@ export class SpaceEngine {
     this.enqueues = new Enqueues(this);
     this.dequeues = new Dequeues(this);
     this.upkeep = new Upkeep(this, ports.soon);
+    this.reclaim = new Reclaim(this, opened.writer);
+    this.journal.onAppended = (bytes) => this.appended(bytes);
     // What must stay possible on a full disk is set aside before anything else is admitted.
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
     this.armClockPair();
@@ -99,6 +105,7 @@ export class SpaceEngine {
     this.journal.onFailure = (error) => {
       this.timers.close();
       this.upkeep.close();
+      this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
       run(error);
     };
@@ -231,6 +238,7 @@ export class SpaceEngine {
   async quiesce(): Promise<void> {
     this.stopping = true;
     this.upkeep.close();
+    this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
     await this.journal.settled();
   }
@@ -262,6 +270,27 @@ export class SpaceEngine {
     }
     apply(space, event);
     if (this.hasThresholds) this.touched(space.queueByNumber(event.queue));
+  }
+
+  /** Logs a message again at the tail, as it is now; its place in the event is set. */
+  restate(event: Enqueued, data: Uint8Array | null): void {
+    const { journal, space } = this;
+    event.place.ref = journal.ref;
+    encodeEnqueued(journal.records, event, data);
+    apply(space, event);
+    this.restatedBytes += event.place.length;
+    journal.changed(0);
+  }
+
+  /** Logs something that is so already. */
+  relog(event: Exclude<LoggedEvent, Enqueued>): void {
+    this.restatedBytes += encodeEvent(this.journal.records, event);
+    this.journal.changed(0);
+  }
+
+  /** Runs something at the end of the loop's turn. */
+  soon(run: () => void): void {
+    this.ports.soon(run);
   }
 
   newId(): MessageId {
@@ -370,6 +399,12 @@ export class SpaceEngine {
       queue: queue.attributes.name,
       msgid: Buffer.from(msgidBytes(this.space.spaceId, id)).toString(),
     });
+  }
+
+  private appended(bytes: number): void {
+    const restated = this.restatedBytes;
+    this.restatedBytes = 0;
+    this.reclaim.appended(bytes - restated);
   }
 
   private armClockPair(): void {

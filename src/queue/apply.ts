@@ -58,8 +58,14 @@ function applyEnqueued(space: QueueSpace, event: Enqueued): void {
   const { messages, entries } = space;
   const queue = space.queueByNumber(event.queue);
   if (queue === undefined) return;
-  // Live, an id was made a moment ago; in replay (no batch) it may be known already.
-  if (space.batch === 0 && space.msgids.find(event.id) !== NONE) return;
+  // Live, an id was made a moment ago, unless it is restated; in replay (no batch) it may be known already.
+  if (event.restated || space.batch === 0) {
+    const known = space.msgids.find(event.id);
+    if (known !== NONE) {
+      if (event.restated) relocate(space, known, event);
+      return;
+    }
+  }
   const message = messages.take();
   messages.setId(message, event.id);
   messages.ref.set(message, event.place.ref);
@@ -87,6 +93,17 @@ function applyEnqueued(space: QueueSpace, event: Enqueued): void {
   queue.enqueued++;
   if (event.persistent) queue.lastBatch = space.batch;
   settle(space, entry, false);
+}
+
+/** The message stays as it is; its record lies elsewhere. */
+function relocate(space: QueueSpace, message: number, { place }: Enqueued): void {
+  const { messages } = space;
+  const entry = messages.firstEntry.get(message);
+  space.count(entry, messages.length.get(message), -1);
+  messages.ref.set(message, place.ref);
+  messages.offset.set(message, place.offset);
+  messages.length.set(message, place.length);
+  space.count(entry, place.length, 1);
 }
 
 function applyRemoved(space: QueueSpace, event: Removed): void {

@@ -44,6 +44,14 @@ export class DetailTable implements Links {
   clockOf(row: number): ClockKind {
     return this.clock.get(row) as ClockKind;
   }
+  timing(row: number): EntryTiming {
+    return {
+      sortTimeMs: this.sortTimeMs.get(row),
+      sortExpiryMs: this.sortExpiryMs.get(row),
+      expiryMs: this.expiryMs.get(row),
+      expiryClock: this.clockOf(row),
+    };
+  }
 
   // The nodes of the expiry trees are entries, not rows of this table.
   left(entry: number): number {

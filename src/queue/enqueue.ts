@@ -53,6 +53,7 @@ export function enqueuedEvent(queue: Queue, command: Enqueue): Enqueued {
   const isPast = dueMs <= (dueClock === CLOCK.SPACE ? command.nowMs : command.wallMs);
   return {
     kind: 'enqueued',
+    restated: false,
     id: command.id,
     queue: queue.number,
     persistent: isPersistent(queue, properties),

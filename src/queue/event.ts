@@ -80,6 +80,8 @@ export interface EntryTiming {
 /** A message came to be on a queue, with the complete state of its entry. */
 export interface Enqueued {
   readonly kind: 'enqueued';
+  /** The message was there already: its record is at a new place in the log, so that the old one can go [DESIGN 5, Reclaim]. */
+  readonly restated: boolean;
   readonly id: MessageId;
   readonly queue: number;
   readonly persistent: boolean;

@@ -10,6 +10,7 @@ import { Agenda, type AgendaRules } from './agenda.ts';
 import { PAGE_BYTES, SPACE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from './attributes.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
+import { LiveUnits } from './live-units.ts';
 import { MemoryArea } from './memory-area.ts';
 import { corridKey, idKeyOf, type MessageId } from './message.ts';
 import { orderOf } from './order.ts';
@@ -38,6 +39,7 @@ export class QueueSpace {
   readonly usage = { messages: 0, pages: 0 };
   /** Holds the records of non-persistent messages. */
   readonly memory = new MemoryArea();
+  readonly units = new LiveUnits();
   readonly messages = new MessageTable();
   readonly entries = new EntryTable();
   readonly corrids = new CorridTable(this.entries);
@@ -275,13 +277,13 @@ export class QueueSpace {
   enterDelayed(entry: number): void {
     const queue = this.queueOf(entry);
     this.entries.state.set(entry, ENTRY.DELAYED);
-    queue.due[this.entries.dueClock.get(entry) as ClockKind].add(entry);
+    queue.due[this.entries.dueClockOf(entry)].add(entry);
     this.expiryAgenda(entry, queue)?.add(entry);
     queue.delayed++;
   }
   leaveDelayed(entry: number): void {
     const queue = this.queueOf(entry);
-    queue.due[this.entries.dueClock.get(entry) as ClockKind].remove(entry);
+    queue.due[this.entries.dueClockOf(entry)].remove(entry);
     this.expiryAgenda(entry, queue)?.remove(entry);
     queue.delayed--;
   }
@@ -352,6 +354,9 @@ export class QueueSpace {
       queue.memoryBytes += sign * MemoryArea.bytesFor(length);
       return;
     }
+    const ref = this.messages.ref.get(this.entries.message.get(entry));
+    if (sign === 1) this.units.add(ref, length);
+    else this.units.remove(ref, length);
     const pages = pagesOf(length);
     this.usage.pages += sign * pages;
     this.liveBytes += sign * length;

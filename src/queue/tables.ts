@@ -12,6 +12,7 @@ import {
 } from '../base/column.ts';
 import { hashBytes, HashIndex, hashWords } from '../base/hash-index.ts';
 import type { Links } from '../base/ordered-tree.ts';
+import type { ClockKind } from './event.ts';
 import type { MessageId } from './message.ts';
 
 const TWO_32 = 2 ** 32;
@@ -31,6 +32,7 @@ export class MessageTable {
   /** Where its record lies [RecordPlace]: MEMORY_REF for a non-persistent one. */
   readonly ref = f64Column();
   readonly offset = u32Column();
+  /** Bytes of its record; 0: the row is free. */
   readonly length = u32Column();
   /** Code of (type, subtype) in the space's table of types, so that TPEOTYPE needs no read. */
   readonly typeCode = u16Column();
@@ -51,10 +53,19 @@ export class MessageTable {
     return this.rows.take();
   }
   give(row: number): void {
+    this.length.set(row, 0);
     this.rows.give(row);
   }
   get live(): number {
     return this.rows.live;
+  }
+  /** No row is above it. */
+  get rowsMax(): number {
+    return this.rows.rowsMax;
+  }
+  /** Whether the row is a message's. */
+  isLive(row: number): boolean {
+    return this.length.get(row) !== 0;
   }
 
   setId(row: number, id: MessageId): void {
@@ -169,6 +180,10 @@ export class EntryTable implements Links {
   }
   get live(): number {
     return this.rows.live;
+  }
+
+  dueClockOf(row: number): ClockKind {
+    return this.dueClock.get(row) as ClockKind;
   }
 
   left(row: number): number {

@@ -115,6 +115,17 @@ export interface LogWriter {
   place(ref: Ref, offset: number): { file: string; offset: number };
   /** Everything before `upTo` is no longer needed. */
   trim(upTo: Pos): Promise<void>;
+  /** The unit of trimming (local: the segment) that a batch with this ref begins in; batches leave the log unit by unit. */
+  unitOf(ref: Ref): number;
+  /** The unit that the log begins with. */
+  readonly firstUnit: number;
+  readonly unitBytes: number;
+  /** Everything before this unit is no longer needed. */
+  trimBefore(unit: number): Promise<void>;
+  /** How many units, prepared ones included, the log should keep to; it still prepares one when there is none. */
+  limitUnits(count: number): void;
+  /** Whether so many bytes may be appended that were not reserved, for the sake of trimming: from the segment that is kept back for it. */
+  mayRestate(bytes: number): boolean;
   /** Settles once with the reason; afterwards everything rejects. Does not settle on `close`. */
   readonly dead: Promise<LogError>;
   close(): Promise<void>;

@@ -63,6 +63,7 @@ const message = fc
     kind: fc.constant('enqueued' as const),
     id,
     persistent: fc.constant(true),
+    restated: fc.boolean(),
     queue: part.map((n) => n % 1000),
     retries: fc.nat(),
     times,

@@ -62,6 +62,9 @@ export class SegmentPool {
   /** What a further segment costs beyond its records: preamble, and the end that a batch may leave. */
   #segmentCost = 0;
   #wanted = READY_QUIET;
+  #segmentsMax = Infinity;
+  /** Someone was refused for want of room. */
+  #isAsked = false;
   #enteredAt = -Infinity;
   /** What a batch waits for. */
   #needed = 0;
@@ -145,6 +148,18 @@ export class SegmentPool {
     if (ready === 0) return -this.#reserved;
     const further = (ready - 1) * Math.max(0, segmentBytes - this.#segmentCost);
     return segmentBytes - this.#usedOfCurrent + further - this.#reserved;
+  }
+
+  /** Room that was not promised, the segment that is kept back for restating included. */
+  mayRestate(bytes: number): boolean {
+    const keptBack = this.#ready.length === 0 ? 0 : this.#options.segmentBytes - this.#segmentCost;
+    return bytes <= this.room + keptBack;
+  }
+
+  /** How many segments there should be at most, ready ones included. */
+  limitSegments(count: number): void {
+    this.#segmentsMax = count;
+    if (this.#mayShrink()) this.#run();
   }
 
   reserve(bytes: number): boolean {
@@ -234,6 +249,7 @@ export class SegmentPool {
   #wantRoom(bytes: number): void {
     const { segmentBytes } = this.#options;
     const missing = bytes - this.room;
+    this.#isAsked = true;
     const per = Math.max(segmentBytes / 4, segmentBytes - this.#segmentCost);
     const more = this.#ready.length === 0 ? 1 : 0;
     this.#wanted = Math.max(this.#wanted, this.#ready.length + more + Math.ceil(missing / per));
@@ -281,7 +297,9 @@ export class SegmentPool {
   }
 
   #mayPrepare(): boolean {
-    return !this.#blocked && this.#ready.length < this.#wanted && this.#underLimit();
+    if (this.#blocked || this.#ready.length >= this.#wanted || !this.#underLimit()) return false;
+    // Beyond what the log should keep to only what is needed to go on, or was asked for.
+    return this.#total < this.#segmentsMax || this.#ready.length === 0 || this.#isAsked || this.#needed > 0;
   }
 
   #underLimit(): boolean {
@@ -289,8 +307,15 @@ export class SegmentPool {
     return (this.#options.heldSegments() + this.spareCount + 1) * segmentBytes <= limitBytes;
   }
 
+  /** Segments on disk. */
+  get #total(): number {
+    return this.#options.heldSegments() + this.spareCount;
+  }
+
   #mayShrink(): boolean {
-    return this.#isQuiet && this.#ready.length > this.#wanted + 1;
+    if (this.#isQuiet && this.#ready.length > this.#wanted + 1) return true;
+    const spare = this.#ready.length > 1 && this.#total > this.#segmentsMax && this.#needed === 0;
+    return spare && this.room >= this.#options.segmentBytes;
   }
 
   #run(): void {
@@ -314,8 +339,10 @@ export class SegmentPool {
       while (!this.#closed && this.#hasWork()) {
         if (this.#mayMark()) await this.#moveMarker();
         else if (this.#mayRetire()) await this.#retireOldest();
-        else if (this.#mayPrepare()) this.#addReady(await this.#prepare());
-        else await this.#dropLastReady();
+        else if (this.#mayPrepare()) {
+          this.#addReady(await this.#prepare());
+          this.#isAsked = this.room < 0;
+        } else await this.#dropLastReady();
         this.#step();
       }
     } catch (error) {

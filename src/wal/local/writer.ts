@@ -209,6 +209,30 @@ export class LocalWriter implements LogWriter {
     return this.#bodies.place(ref, offset);
   }
 
+  unitOf(ref: Ref): number {
+    return this.#found.table.numberOf(ref);
+  }
+
+  get firstUnit(): number {
+    return Math.max(1, this.#found.table.first);
+  }
+
+  get unitBytes(): number {
+    return this.#found.table.segmentBytes;
+  }
+
+  trimBefore(unit: number): Promise<void> {
+    return this.trim(unit * this.unitBytes);
+  }
+
+  limitUnits(count: number): void {
+    this.#pool.limitSegments(count);
+  }
+
+  mayRestate(bytes: number): boolean {
+    return this.#failure === null && this.#pool.mayRestate(bytes);
+  }
+
   async trim(upTo: Pos): Promise<void> {
     if (this.#failure !== null) throw this.#failure;
     if (this.#state !== 'ready') throw new LogError('Unavailable', 'the log is not open for writing');

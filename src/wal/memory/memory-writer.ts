@@ -125,6 +125,28 @@ export class MemoryWriter implements LogWriter {
     return { ref, durable };
   }
 
+  unitOf(ref: Ref): number {
+    return Math.floor(ref / this.#log.segmentBytes);
+  }
+
+  get firstUnit(): number {
+    return this.unitOf(this.#log.batches[0]?.pos ?? this.#log.segmentBytes);
+  }
+
+  get unitBytes(): number {
+    return this.#log.segmentBytes;
+  }
+
+  trimBefore(unit: number): Promise<void> {
+    return this.trim(unit * this.#log.segmentBytes);
+  }
+
+  limitUnits(): void {}
+
+  mayRestate(bytes: number): boolean {
+    return bytes <= this.#log.room;
+  }
+
   cached(ref: Ref, offset: number, length: number): Uint8Array | null {
     const batch = this.#whyStopped() === null ? this.#log.byRef.get(ref) : undefined;
     return batch?.bytes.subarray(offset, offset + length) ?? null;
