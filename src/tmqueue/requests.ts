@@ -88,15 +88,13 @@ export class QueueRequests {
     const place = this.place(client, request, ctl);
     if ('failure' in place) return refuse(client, request.id, place);
     const { served, transaction } = place;
-    // A peek enlists no branch [spec 2.3, 4.3].
-    const work = (ctl.flags & TPQ.TPQPEEK) === 0 ? place.work : null;
     const job = new DequeueJob(request, {
       client,
       served,
       qname: place.qname,
       transactions: this.ports.transactions,
       transaction,
-      work,
+      work: place.work,
       limit: this.waitLimit(request, place),
     });
     if (job.wait) client.pending.set(request.id, job);
@@ -173,7 +171,9 @@ export class QueueRequests {
     const { qname } = names;
     if (request.tx === 0) return { served, qname, transaction: null, work: null, outer: null };
     const transaction = client.transactions.get(request.tx);
-    if ((request.flags & TPFLAG.TPNOTRAN) !== 0) {
+    // A peek is as with TPNOTRAN: it enlists no branch and spoils no transaction [spec 2.3, 4.3].
+    const isPeek = side === 'dequeue' && (ctl.flags & TPQ.TPQPEEK) !== 0;
+    if (isPeek || (request.flags & TPFLAG.TPNOTRAN) !== 0) {
       return { served, qname, transaction: null, work: null, outer: transaction ?? null };
     }
     if (transaction === undefined) {
