@@ -34,12 +34,13 @@ beforeAll(async () => {
   ctx = await daemon.join();
 });
 
+function check(on: boolean): void {
+  if (on) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+}
+
 /** The disk of one test: reads and syncs fail when it is told so. */
 function failingDisk(): { io: typeof nodeFileIo; fail: { reads: boolean; syncs: boolean } } {
   const fail = { reads: false, syncs: false };
-  const check = (on: boolean): void => {
-    if (on) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
-  };
   const io: typeof nodeFileIo = {
     ...nodeFileIo,
     preadSync: (fd, into, position) => {

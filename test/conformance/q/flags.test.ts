@@ -44,8 +44,15 @@ const GIVEN = OUTPUTS & ~TPQ.TPQMSGID;
 /** A structure whose members have values that nobody sent. */
 const marked = (flags: number): TPQCTL =>
   ctlOf(flags, {
-    ...{ priority: -9, corrid: 'mark', msgid: id32(1, 9), replyqueue: 'mark', failurequeue: 'mark' },
-    ...{ delivery_qos: -9, reply_qos: -9, deq_time: -9, exp_time: -9 },
+    priority: -9,
+    corrid: 'mark',
+    msgid: id32(1, 9),
+    replyqueue: 'mark',
+    failurequeue: 'mark',
+    delivery_qos: -9,
+    reply_qos: -9,
+    deq_time: -9,
+    exp_time: -9,
   });
 const members = (ctl: TPQCTL): Record<string, unknown> => ({
   TPQPRIORITY: ctl.priority,
