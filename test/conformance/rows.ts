@@ -89,7 +89,7 @@ function cellsOf(text: string): [first: string, second: string][] {
     if (line.startsWith('```')) inCode = !inCode;
     const isRow = !inCode && line.startsWith('|');
     const item = /^\s*(?:-|\d+\.) (.*)$/.exec(line)?.[1];
-    if (isRow && inTable && !/^\|[-| ]+$/.test(line)) {
+    if (isRow && inTable && !/^\|[-:| ]+$/.test(line)) {
       const [, first = '', second = ''] = line.split('|');
       cells.push([plain(first), plain(second)]);
     } else if (inCode && /^(if|else) /.test(line)) cells.push([plain(line.replace(/->.*/, '')), '']);

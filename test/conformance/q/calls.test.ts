@@ -19,7 +19,7 @@ import {
   wait,
 } from './support.ts';
 
-const plain = pool({ name: 'P', retries: 99 }, 60);
+const plain = pool({ name: 'P', retries: 99 }, 100);
 const daemon = daemonForAll(
   domain(
     [
@@ -210,12 +210,12 @@ describe('[spec 2.3: TPEINVAL, TPENOENT, TPEBLOCK, TPEPROTO, QMEINVAL, QMEBADQUE
         }),
     ],
   ])('%s', async (expected, fail) => {
-    const [queue, source] = [plain.next(), 'P1'];
+    const [queue, source] = [plain.next(), plain.next()];
     await send(other, source, 'taken');
     await ctx.tpbegin(60);
     await send(ctx, queue, 'x');
     expect(await got(ctx, source)).toBe('taken');
-    expect(await fail('P2')).toBe(expected);
+    expect(await fail(plain.next())).toBe(expected);
     expect(await code(ctx.tpcommit())).toBe('OK');
     expect([await drain(other, queue), await drain(other, source)]).toEqual([['x'], []]);
   });
@@ -230,6 +230,7 @@ describe(`${FATAL} the transaction is rollback-only after`, () => {
     await ctx.tpbegin(20);
     await send(ctx, queue, 'x');
     daemon.clock.advance(20_100);
+    await holds(daemon, queue, 0);
     expect([await got(ctx, queue), await sendCode(ctx, queue)]).toEqual(['TPETIME', 'TPETIME']);
     expect(await code(ctx.tpcommit())).toBe('TPEABORT');
     expect(ctx.tpgetlev()).toBe(0);

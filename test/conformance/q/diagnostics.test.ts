@@ -22,7 +22,7 @@ import {
 const daemon = daemonForAll(
   domain(
     [
-      { words: 'MSGS=50', queues: ['Q', 'R', 'S', 'T', { name: 'MEMORY', policy: 'nonpersist' }] },
+      { words: 'MSGS=50', queues: ['Q', 'R', 'S', 'T', 'U', { name: 'MEMORY', policy: 'nonpersist' }] },
       { name: 'TIGHT', words: 'PROCS=1 MSGS=1', queues: ['Q'] },
       { name: 'BRIEF', timeoutS: 1, queues: ['Q'] },
     ],
@@ -99,12 +99,30 @@ describe('diagnostics', () => {
     const holder = await daemon.join();
     await holder.tpbegin(60);
     await take(holder, 'R');
-    // A locked message is no QMEINUSE.
     seen.push(await got(ctx, 'R'), await got(ctx, 'R', { flags: TPQ.TPQPEEK }));
     await holder.tpcommit();
     expect(seen).toEqual(Array(5).fill('QMENOMSG'));
     daemon.clock.advance(3_601_000);
     expect(await drain(ctx, 'R')).toEqual(['later']);
+  });
+
+  it('[spec 1.3: QMEINUSE] never: that every message is held by a transaction is QMENOMSG', async () => {
+    await send(ctx, 'U', 'held');
+    const holder = await daemon.join();
+    await holder.tpbegin(60);
+    await take(holder, 'U');
+    for (const flags of [0, TPQ.TPQPEEK]) expect(await got(ctx, 'U', { flags })).toBe('QMENOMSG');
+    await holder.tpcommit();
+  });
+
+  it('[spec 1.3: QMERELEASE] a second space in one transaction, which this release does not serve', async () => {
+    await ctx.tpbegin(60);
+    expect([await sendCode(ctx, 'U'), await sendCode(ctx, 'Q', {}, { qspace: 'BRIEF' })]).toEqual([
+      'OK',
+      'QMERELEASE',
+    ]);
+    expect(await got(ctx, 'Q', {}, { qspace: 'BRIEF' })).toBe('QMERELEASE');
+    await ctx.tpabort();
   });
 
   it('[spec 1.3: QMENOSPACE] by every exhausted resource', async () => {
