@@ -242,8 +242,8 @@ describe.each([
 
 describe.each([false, true])('by corrid, with a restart between load and read: %s', (restart) => {
   it('T28-22 corlifo', async () => {
-    for (const n of up(1, 125)) await send(ctx, 'CORLIFO', n);
-    for (const id of [2, 3, 4]) for (const n of up(5, 125)) await send(ctx, 'CORLIFO', n, corrid(id));
+    await Promise.all(up(1, 125).map((n) => send(ctx, 'CORLIFO', n)));
+    for (const id of [2, 3, 4]) await Promise.all(up(5, 125).map((n) => send(ctx, 'CORLIFO', n, corrid(id))));
     if (restart) await daemon.restart();
     expect(await firstOf('CORLIFO')).toEqual([125, TPQ.TPQCORRID, 'corrid 4']);
     expect(await drainBy('CORLIFO', 4)).toEqual(down(124, 5));
@@ -252,8 +252,8 @@ describe.each([false, true])('by corrid, with a restart between load and read: %
   });
 
   it('T28-23 corfifo', async () => {
-    for (const id of [2, 3, 4]) for (const n of up(5, 125)) await send(ctx, 'CORFIFO', n, corrid(id));
-    for (const n of up(0, 125)) await send(ctx, 'CORFIFO', n);
+    for (const id of [2, 3, 4]) await Promise.all(up(5, 125).map((n) => send(ctx, 'CORFIFO', n, corrid(id))));
+    await Promise.all(up(0, 125).map((n) => send(ctx, 'CORFIFO', n)));
     if (restart) await daemon.restart();
     expect(await firstOf('CORFIFO')).toEqual([5, TPQ.TPQCORRID, 'corrid 2']);
     expect(await drainBy('CORFIFO', 2)).toEqual(up(6, 125));
