@@ -111,9 +111,9 @@ describe('availability', () => {
     expect(await waiting).toBe('x');
   });
 
-  it('four thousand with as many delays: at each time exactly those that are due (C37)', async () => {
+  it('two thousand with as many delays: at each time exactly those that are due (C37)', async () => {
     const queue = plain.next();
-    const delays = Array.from({ length: 4000 }, (_, i) => 10 + 10 * ((i * 7919) % 60));
+    const delays = Array.from({ length: 2000 }, (_, i) => 10 + 10 * ((i * 7919) % 60));
     await Promise.all(delays.map((seconds, i) => send(ctx, queue, i, delay(seconds))));
     let passed = 0;
     for (const at of [5, 105, 305, 605]) {
@@ -122,7 +122,8 @@ describe('availability', () => {
       const ready = delays.filter((seconds) => seconds <= at).length;
       await eventually(async () => (await daemon.queue(queue)).ready === ready);
     }
-    expect(await drain(ctx, queue)).toEqual(delays.map((_, i) => i));
+    const taken = await Promise.all(delays.map(() => got(ctx, queue)));
+    expect(taken).toEqual(delays.map((_, i) => i));
   });
 });
 
@@ -305,7 +306,7 @@ describe('when the wall clock steps (C21)', () => {
     expect((await small.queue('W')).waiters).toBe(1);
     small.clock.advance(12_000);
     expect(await got(second, 'S')).toBe('x');
-    await eventually(async () => (await context.stat()).transactions === 0);
+    await holds(small, 'Q', 1);
     await context.tpabort();
     small.clock.advance(300_000);
     expect(await waiting).toBe('QMENOMSG');
@@ -382,7 +383,11 @@ describe('any number of seconds', () => {
     await send(context, 'L', 'x', life(seconds));
     expect(await got(context, 'D')).toBe('QMENOMSG');
     let left = seconds - 100;
-    for (; left > 20 * DAY_S; left -= 20 * DAY_S) small.clock.advance(20 * DAY_S * 1000);
+    for (; left > 40 * DAY_S; left -= 40 * DAY_S) {
+      small.clock.advance(40 * DAY_S * 1000);
+      // Some traffic, or the connection would be taken for dead.
+      await small.queue('D');
+    }
     small.clock.advance(left * 1000);
     expect([await got(context, 'D'), (await small.queue('L')).messages]).toEqual(['QMENOMSG', 1]);
     small.clock.advance(101_000);
