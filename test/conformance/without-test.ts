@@ -6,12 +6,9 @@ const ADMINISTRATION = 'an administrative act: comes with qmadmin';
 const QSAPI = 'a concept of QSAPI, which this daemon does not have';
 
 export const WITHOUT_TEST: Readonly<Record<string, string>> = {
-  '1.3: QMEBADRMID': NEVER,
   '1.3: QMETRAN': NEVER,
   '1.3: QMEINVHANDLE': QSAPI,
   '1.3: QMESHARE': ADMINISTRATION,
-  '1.3: QMENOTOPEN': 'in this release a space that does not open ends the start: no call meets it',
-  '1.3: QMEPROTO': 'a transaction that is not active is named by tperrno: TPEPROTO, TPETIME, see 2.7',
   '2.3: Failure outside a transaction because of timeout or communication loss':
     'the loss is made by a scripted daemon in test/unit/client-connection.test.ts, and by kills in test/crash',
   '2.7: TPEOS':

@@ -1,5 +1,7 @@
 // Every diagnostic and every tperrno that tpenqueue and tpdequeue can end with, each made to happen [spec 1.3, 2.7]; ctl.diagnostic holds
 // what the error says.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Context, QME, TpError, TPERRNO, TPFLAG, TPQ } from '../../../clients/typescript/index.ts';
 import { nodeFileIo } from '../../../src/wal/local/file-io.ts';
@@ -14,6 +16,7 @@ import {
   parked,
   send,
   sendCode,
+  sendTo,
   SPACE,
   take,
   wait,
@@ -113,6 +116,51 @@ describe('diagnostics', () => {
     await take(holder, 'U');
     for (const flags of [0, TPQ.TPQPEEK]) expect(await got(ctx, 'U', { flags })).toBe('QMENOMSG');
     await holder.tpcommit();
+  });
+
+  it('[spec 1.3: QMENOTOPEN] a space whose log is damaged, beside one that is served', async () => {
+    const spaces = [{ queues: ['Q'] }, { name: 'BROKEN', queues: ['Q'] }];
+    const small = await daemonForTest(domain(spaces));
+    const other = await small.join();
+    for (const n of [1, 2, 3]) await sendTo(other, 'BROKEN', 'Q', `message number ${n}`);
+    await small.stop();
+    const file = join(small.dir, 'data2/BROKEN/000000000001.log');
+    const bytes = readFileSync(file);
+    bytes.write('MESSAGE', bytes.indexOf('message number 1'));
+    writeFileSync(file, bytes);
+    await small.start();
+    const at = { qspace: 'BROKEN' };
+    for (const flags of [0, TPFLAG.TPNOBLOCK])
+      expect([
+        await sendCode(other, 'Q', {}, { ...at, flags }),
+        await got(other, 'Q', {}, { ...at, flags }),
+      ]).toEqual(['QMENOTOPEN', 'QMENOTOPEN']);
+    expect([await sendCode(other, 'Q'), await got(other, 'Q')]).toEqual(['OK', 'x']);
+  });
+
+  it('[spec 1.3: QMEBADRMID] the qspace is a service, but no queue space stands behind it', async () => {
+    const server = await daemon.join();
+    await server.tpadvertise('NOSPACE1', () => null);
+    const at = { qspace: 'NOSPACE1' };
+    expect([await sendCode(ctx, 'Q', {}, at), await got(ctx, 'Q', {}, at)]).toEqual([
+      'QMEBADRMID',
+      'QMEBADRMID',
+    ]);
+    await server.tpterm();
+    await eventually(async () => (await sendCode(ctx, 'Q', {}, at)) === 'TPENOENT');
+  });
+
+  it('[spec 1.3: QMEPROTO] work sent after the commit, in a transaction that is no longer active', async () => {
+    const raw = await daemon.raw();
+    const [, , tx] = (await raw.ask(5, 2, 60)) as [number, number, number];
+    await raw.ask(3, 3, [SPACE, 'U'], null, 0, tx, 1, '', Buffer.from('in time'));
+    raw.send(6, 4, tx);
+    raw.send(3, 5, [SPACE, 'U'], null, 0, tx, 1, '', Buffer.from('late'));
+    raw.send(4, 6, [SPACE, 'U'], null, 0, tx, 0, '', 0);
+    expect((await raw.answer(4))[0]).toBe(134);
+    // Being committed, or over already.
+    for (const id of [5, 6]) expect(['24,-9', '9,0']).toContain((await raw.answer(id)).slice(2, 4).join());
+    expect(await drain(ctx, 'U')).toEqual(['in time']);
   });
 
   it('[spec 1.3: QMERELEASE] a second space in one transaction, which this release does not serve', async () => {

@@ -1,9 +1,6 @@
 // Quality of service: what lives where, what survives which end of the daemon, and the non-persistent area [spec 1.2, 1.5, 8.2, 8.4].
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Context, TPQ, TPQQOS } from '../../../clients/typescript/index.ts';
-import { TestDaemon } from '../../support/daemon.ts';
 import { daemonForAll } from '../../support/in-process.ts';
 import {
   attempt,
@@ -103,27 +100,6 @@ describe('what survives a stop', () => {
     await daemon.restart();
     expect(await code(ctx.tpcommit())).not.toBe('OK');
     expect([await drain(other, queue), await drain(other, second)]).toEqual([['kept', 'kept too'], []]);
-  });
-
-  it('[spec 8.2: crash of host] the same after a kill', async () => {
-    const killed = TestDaemon.prepare({ queues: [] });
-    const text = domain([{ words: 'NONPERSIST="1m"', queues: ['Q', { name: 'M', policy: 'nonpersist' }] }]);
-    writeFileSync(join(killed.directory, 'ubbconfig'), text);
-    await killed.restart();
-    let context = await killed.connect();
-    for (const n of [1, 2, 3]) await send(context, 'Q', n, n === 2 ? MEMORY : {});
-    await send(context, 'M', 'memory');
-    await send(context, 'M', 'disk', DISK);
-    await context.tpbegin(600);
-    expect(await got(context, 'Q')).toBe(1);
-    await send(context, 'Q', 'open');
-    await killed.kill();
-    await killed.restart();
-    context = await killed.connect();
-    expect([await drain(context, 'Q'), await drain(context, 'M')]).toEqual([[1, 3], ['disk']]);
-    await send(context, 'M', 'again');
-    expect(await drain(context, 'M')).toEqual(['again']);
-    await context.tpterm();
   });
 
   it('a commit over both kinds leaves its persistent part', async () => {

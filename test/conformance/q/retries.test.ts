@@ -1,9 +1,7 @@
-// Rollback of a dequeue: attempts, delay, the error queue, and what counts as an attempt, over restarts and kills [spec 2.6; C11, C41, C43].
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// Rollback of a dequeue: attempts, delay, the error queue, and what counts as an attempt, over restarts [spec 2.6; C11, C41, C43]; over a kill
+// in survival.test.ts.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Context, TPFLAG, TPQ, TPQQOS } from '../../../clients/typescript/index.ts';
-import { TestDaemon } from '../../support/daemon.ts';
 import { daemonForAll, daemonForTest, eventually } from '../../support/in-process.ts';
 import {
   attempt,
@@ -320,25 +318,5 @@ describe('what counts as an attempt (C43)', () => {
     await daemon.restart();
     expect(await attempt(ctx, queue)).toBe('x');
     expect(await drain(other, 'ERRQ')).toEqual(['x']);
-  });
-
-  it('[spec 2.6: the lock of an unprepared dequeue is not logged] nor is a kill; retry delay and count survive it', async () => {
-    const killed = TestDaemon.prepare({ queues: [] });
-    const queues = [{ name: 'Q', retries: 2 }, { name: 'SLOW', retries: 9, delay: 3600 }, 'ERRQ'];
-    writeFileSync(join(killed.directory, 'ubbconfig'), domain([{ words: 'ERRORQ=ERRQ', queues }]));
-    await killed.restart();
-    let context = await killed.connect();
-    await send(context, 'Q', 'x');
-    await send(context, 'SLOW', 'x');
-    expect([await attempt(context, 'Q'), await attempt(context, 'SLOW')]).toEqual(['x', 'x']);
-    await context.tpbegin(600);
-    expect(await got(context, 'Q')).toBe('x');
-    await killed.kill();
-    await killed.restart();
-    context = await killed.connect();
-    expect(await got(context, 'SLOW')).toBe('QMENOMSG');
-    for (let i = 0; i < 2; i++) expect(await attempt(context, 'Q')).toBe('x');
-    expect([await got(context, 'Q'), await got(context, 'ERRQ')]).toEqual(['QMENOMSG', 'x']);
-    await context.tpterm();
   });
 });

@@ -25,6 +25,7 @@ const daemon = daemonForAll(
   domain([
     { queues: [...ranked.queues, ...delayed.queues, ...plain.queues] },
     { name: 'ONE', words: 'PROCS=1', queues: ['Q', 'R'] },
+    { name: 'TIMED', words: 'PROCS=1', queues: ['Q', 'R'] },
   ]),
 );
 let ctx: Context;
@@ -159,14 +160,14 @@ describe('in a transaction', () => {
 
   it('a wait that its time ends gives back its action', async () => {
     await ctx.tpbegin(20);
-    const first = wait(ctx, 'Q', {}, { qspace: 'ONE' });
-    await parked(daemon, 'Q', 1, 'ONE');
-    expect(await wait(other, 'R', {}, { qspace: 'ONE' })).toBe('QMESYSTEM');
+    const first = wait(ctx, 'Q', {}, { qspace: 'TIMED' });
+    await parked(daemon, 'Q', 1, 'TIMED');
+    expect(await wait(other, 'R', {}, { qspace: 'TIMED' })).toBe('QMESYSTEM');
     pass(21);
     expect(await first).toBe('TPETIME');
-    const second = wait(other, 'R', {}, { qspace: 'ONE' });
-    await parked(daemon, 'R', 1, 'ONE');
-    await sendTo(other, 'ONE', 'R', 'x');
+    const second = wait(other, 'R', {}, { qspace: 'TIMED' });
+    await parked(daemon, 'R', 1, 'TIMED');
+    await sendTo(other, 'TIMED', 'R', 'x');
     expect(await second).toBe('x');
   });
 
