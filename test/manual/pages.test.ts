@@ -20,6 +20,8 @@ import { InProcess } from '../support/in-process.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const DOCS = join(ROOT, 'docs');
 const EXAMPLE = join(ROOT, 'ubbconfig.example');
+/** Where nobody listens. */
+const NOBODY = '//127.0.0.1:1';
 const pages = readdirSync(DOCS)
   .filter((name) => name.endsWith('.md'))
   .map((name) => ({ name, text: readFileSync(join(DOCS, name), 'utf8') }));
@@ -31,7 +33,8 @@ describe.concurrent('the examples of', () => {
     const place = startsItself ? ownFolder() : await withDaemon();
     try {
       copyFileSync(EXAMPLE, join(place.folder, 'ubbconfig.example'));
-      const env = { PATH: `${commands(place.folder)}:${process.env['PATH']}`, WSNADDR: place.address };
+      const PATH = `${commands(place.folder)}:${process.env['PATH']}`;
+      const env = { ...process.env, PATH, WSNADDR: place.address };
       expect(await runPage({ name: `docs/${name}`, text, folder: place.folder, env })).toBeGreaterThan(0);
     } finally {
       await place.remove();
@@ -48,7 +51,7 @@ interface Place {
 function ownFolder(): Place {
   const folder = mkdtempSync(join(tmpdir(), 'tmqueue-manual-'));
   const remove = async (): Promise<void> => rmSync(folder, { recursive: true, force: true });
-  return { folder, address: '', remove };
+  return { folder, address: NOBODY, remove };
 }
 
 async function withDaemon(): Promise<Place> {

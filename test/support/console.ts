@@ -16,7 +16,8 @@ export interface PageSetup {
   readonly text: string;
   /** Where the commands run. */
   readonly folder: string;
-  readonly env: Readonly<Record<string, string>>;
+  /** All of their environment. */
+  readonly env: NodeJS.ProcessEnv;
 }
 
 const STEP_MS = 20_000;
@@ -90,15 +91,15 @@ function RegExpEscape(text: string): string {
 }
 
 /**
- * One command and its output. The only thing changed is the port: a daemon that a page starts listens on a free one, and what follows
- * finds it by WSNADDR.
+ * One command and its output. The only thing changed is the port: a daemon that a page starts listens on a free one, also when it is
+ * started again, and what follows finds it by WSNADDR.
  */
 async function runStep(shell: Shell, step: Step, codeIsShown: boolean): Promise<void> {
   const isStart = /\btmqueue start\b/.test(step.command) && step.command.endsWith('&');
-  const moved = isStart && !step.command.includes('--listen');
-  const command = moved
-    ? step.command.replace('tmqueue start', 'tmqueue start --listen 127.0.0.1:0')
-    : step.command;
+  const command =
+    isStart && !step.command.includes('--listen')
+      ? step.command.replace('tmqueue start', `tmqueue start --listen ${shell.address}`)
+      : step.command;
   const expected = step.expected.map((line) => line.replaceAll('//127.0.0.1:7110', '//127.0.0.1:…'));
   const code = await shell.run(command);
   if (command.endsWith('&')) await shell.until(() => matches(expected, shell.output));
@@ -113,12 +114,16 @@ async function runStep(shell: Shell, step: Step, codeIsShown: boolean): Promise<
     );
   }
   const address = isStart ? /\/\/127\.0\.0\.1:\d+/.exec(shell.output)?.[0] : undefined;
-  if (address !== undefined) await shell.run(`export WSNADDR=${address}`);
+  if (address === undefined) return;
+  shell.address = address;
+  await shell.run(`export WSNADDR=${address}`);
 }
 
 class Shell {
   /** What the last command printed so far. */
   output = '';
+  /** Where a daemon that the page starts listens: any port, then the same again. */
+  address = '127.0.0.1:0';
   private readonly child: ChildProcessWithoutNullStreams;
   private readonly exited: Promise<void>;
 
@@ -126,7 +131,7 @@ class Shell {
     // A process group of its own: whatever the page started ends with it.
     this.child = spawn('bash', ['--noprofile', '--norc'], {
       cwd: folder,
-      env: { ...process.env, ...env },
+      env,
       detached: true,
     });
     this.child.stdout.setEncoding('utf8').on('data', (part: string) => (this.output += part));
@@ -136,6 +141,7 @@ class Shell {
       this.child.once('close', () => resolve());
     });
     this.child.stdin.write('exec 2>&1\n');
+    process.once('exit', this.kill);
   }
 
   /** Runs one command to its end (`&`: to its start); returns its exit code. */
@@ -162,11 +168,16 @@ class Shell {
   }
 
   async end(): Promise<void> {
+    this.kill();
+    process.removeListener('exit', this.kill);
+    await this.exited;
+  }
+
+  private readonly kill = (): void => {
     try {
       if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
     } catch {
       // It ended by itself, and so did all that it started.
     }
-    await this.exited;
-  }
+  };
 }
