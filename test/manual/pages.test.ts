@@ -22,13 +22,14 @@ const DOCS = join(ROOT, 'docs');
 const EXAMPLE = join(ROOT, 'ubbconfig.example');
 /** Where nobody listens. */
 const NOBODY = '//127.0.0.1:1';
+const PAGE_MS = 180_000;
 const pages = readdirSync(DOCS)
   .filter((name) => name.endsWith('.md'))
   .map((name) => ({ name, text: readFileSync(join(DOCS, name), 'utf8') }));
 const withExamples = pages.filter((page) => stepsOf(page.text).length > 0);
 
 describe.concurrent('the examples of', () => {
-  it.each(withExamples)('docs/$name do what they say', async ({ name, text }) => {
+  it.each(withExamples)('docs/$name do what they say', { timeout: PAGE_MS }, async ({ name, text }) => {
     const startsItself = stepsOf(text).some((step) => /\btmqueue start\b/.test(step.command));
     const place = startsItself ? ownFolder() : await withDaemon();
     try {

@@ -21,7 +21,7 @@ import { TestDaemon } from '../support/daemon.ts';
 import { Registry } from './registry.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const NPM_MS = 120_000;
+const NPM_MS = 180_000;
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const VERSION = manifestOf(ROOT).version;
 const TARBALLS = [`tmqueue-${VERSION}.tgz`, `tmqueue-client-${VERSION}.tgz`] as const;
@@ -152,7 +152,7 @@ describe('@tmqueue/client alone', () => {
 
   it('compiles and runs in a folder that has nothing else', { timeout: NPM_MS }, async () => {
     const place = userFolder('client-only');
-    await npm(['init', '-y'], place);
+    writeFileSync(join(place, 'package.json'), '{}');
     registry.served.clear();
     await npm(['install', `./${TARBALLS[1]}`], place);
     expect([...registry.served].filter((name) => !/msgpackr|node-gyp|detect-libc/.test(name))).toEqual([]);
@@ -164,7 +164,6 @@ describe('@tmqueue/client alone', () => {
     const strict = ['--strict', '--exactOptionalPropertyTypes', '--target', 'es2023'];
     const asInReadme = /`npx tsc (.*?) order\.mts && node order\.mjs`/.exec(README)?.[1]?.split(' ') ?? [];
     const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler'];
-    compile(place, [...strict, ...types, ...bundler, '--noEmit']);
     compile(place, [
       ...strict,
       '--types',
@@ -181,6 +180,10 @@ describe('@tmqueue/client alone', () => {
     expect(() =>
       compile(place, [...strict, ...types, '--module', 'nodenext', '--noEmit'], 'wrong.mts'),
     ).toThrow(/wrong\.mts/);
+
+    // So do the snippets of the client's own README, each in a block of its own.
+    writeFileSync(join(place, 'snippets.mts'), snippets());
+    compile(place, [...strict, ...types, ...bundler, '--noEmit', 'snippets.mts']);
 
     const daemon = await TestDaemon.start({
       queues: ['STRING', 'RPLYQ'],
@@ -203,6 +206,22 @@ describe('@tmqueue/client alone', () => {
     expect(run).toEqual({ stdout: 'HELLO\n', stderr: '' });
   });
 });
+
+/** What the client's README shows, with what it takes for granted. */
+function snippets(): string {
+  const text = readFileSync(join(ROOT, 'clients/typescript/README.md'), 'utf8');
+  const blocks = [...text.matchAll(/^```ts\n([^]*?)^```$/gm)].map((match) => match[1] ?? '');
+  expect(blocks.length).toBeGreaterThan(4);
+  return [
+    "import { ServiceFailure, tpinit, TPFLAG, TPQ, TPQCTL } from '@tmqueue/client';",
+    'declare function ship(order: unknown): Promise<boolean>;',
+    'declare function debit(order: unknown): Promise<boolean>;',
+    'const ctx = await tpinit();',
+    "const orders = ctx.queue<{ item: string }>('QSPACE', 'ORDERS');",
+    'const stop = new AbortController();',
+    ...blocks.map((block) => `{\n${block.replace(/^import .*$/gm, '')}}`),
+  ].join('\n');
+}
 
 function compile(place: string, words: readonly string[], file = 'order.mts'): void {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');

@@ -20,7 +20,8 @@ export interface PageSetup {
   readonly env: NodeJS.ProcessEnv;
 }
 
-const STEP_MS = 20_000;
+/** No judgement on speed: a machine under load may take long. */
+const STEP_MS = 60_000;
 const POLL_MS = 10;
 const MARK = '-- end of command --';
 
