@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 function filesBelow(folder: string, ending: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(ending) && !name.includes('node_modules') && !name.startsWith('dist/'))
+    .filter((name) => name.endsWith(ending) && !/(^|\/)(node_modules|dist)\//.test(name))
     .map((name) => join(folder, name));
 }
 const sources = ['src', 'proto', 'clients'].flatMap((folder) => filesBelow(folder, '.ts'));
