@@ -2,7 +2,7 @@
 // next collects; when it returns, all that is pending goes at once; an idle journal commits at the end of the loop's turn. No timers.
 // Invariant: what is held for batch n leaves after batch n is durable, in order, or is told that the log died.
 import { assert } from '../base/assert.ts';
-import type { LogError, LogWriter } from '../wal/log-store.ts';
+import type { LogError, LogWriter, Pos } from '../wal/log-store.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Held } from './request.ts';
 import type { SpaceClock } from './space-clock.ts';
@@ -18,6 +18,8 @@ export class Journal {
   /** The open batch's number; everything before `batch` was appended. */
   batch: BatchNumber = 1;
   durable: BatchNumber = 0;
+  /** Position of the last batch that is durable. */
+  durablePos: Pos;
   recordsAppended = 0;
   /** Set when the log died; everything is refused from then on. */
   failure: LogError | null = null;
@@ -41,6 +43,7 @@ export class Journal {
     this.time = time;
     this.soon = soon;
     this.ref = writer.nextRef;
+    this.durablePos = writer.lastPos;
     void writer.dead.then((error) => this.fail(error));
   }
 
@@ -144,17 +147,19 @@ export class Journal {
     this.recordsAppended += records.count;
     const { durable } = this.writer.append(records.group(), this.time.stamp(), kind);
     this.ref = this.writer.nextRef;
+    const pos = this.writer.lastPos;
     durable.then(
-      () => this.onDurable(batch),
+      () => this.onDurable(batch, pos),
       (error: LogError) => this.fail(error),
     );
     this.onAppended(records.length);
   }
 
-  private onDurable(batch: BatchNumber): void {
+  private onDurable(batch: BatchNumber, pos: Pos): void {
     if (this.failure !== null) return;
     assert(batch === this.durable + 1, `batch ${batch} became durable after ${this.durable}`);
     this.durable = batch;
+    this.durablePos = pos;
     this.inFlight = false;
     this.spare.clear();
     const { heldInFlight } = this;

@@ -1,34 +1,79 @@
 // Opening a space: take over its log, replay every batch through `apply`, and hand out an engine that may serve. A local start is
 // "take over, replay, serve" like any other [log port].
 import { apply } from '../queue/apply.ts';
-import type { LoggedEvent, RecordPlace, ThresholdKind } from '../queue/event.ts';
+import type { LoggedEvent, RecordPlace } from '../queue/event.ts';
 import { QueueSpace } from '../queue/space.ts';
-import { LogError, type Batch, type LogStore, type RecordGroup } from '../wal/log-store.ts';
-import { decodeEvent, encodeEvent } from './record.ts';
-import { RecordBuffer } from './record-buffer.ts';
+import { LogError, type Batch, type LogStore, type Pos } from '../wal/log-store.ts';
+import { definitionRecords } from './definitions.ts';
+import { decodeEvent } from './record.ts';
+import { restore } from './restore.ts';
 import { SpaceClock } from './space-clock.ts';
 import { SpaceEngine, type EnginePorts } from './space-engine.ts';
 
-/** Takes over the log and rebuilds the space from it. Rejects with a LogError when the log is damaged or held by another. */
+/** How often a long recovery says how far it is, in milliseconds. */
+const PROGRESS_MS = 5000;
+
+/**
+ * Takes over the log and rebuilds the space: from the newest checkpoint and what follows it, else from the whole log. Rejects with a LogError
+ * when the log is damaged or held by another.
+ */
 export async function openSpace(
   store: LogStore,
   signal: AbortSignal,
   ports: EnginePorts,
 ): Promise<SpaceEngine> {
   const writer = await store.takeover('tmqueue', signal);
-  const space = new QueueSpace(writer.spaceId);
-  space.units.unitOf = (ref) => writer.unitOf(ref);
+  const make = (): QueueSpace => {
+    const space = new QueueSpace(writer.spaceId);
+    space.units.unitOf = (ref) => writer.unitOf(ref);
+    return space;
+  };
+  const { space, after, to, time: known } = await restore(store, make, { ulog: ports.ulog, signal });
   const time = new SpaceClock(ports.clock);
-  for await (const batch of writer.replay(0)) {
+  if (known !== null) time.learn(known);
+  const progress = new Progress(ports, store.stat());
+  let tail = 0;
+  for await (const batch of writer.replay(after)) {
     signal.throwIfAborted();
     // A takeover's record is the log's own, and its space time is the one before the stop: no pair to learn from.
-    if (batch.kind === 'takeover') continue;
+    if (batch.kind === 'takeover') {
+      if (batch.pos === writer.epoch && progress.last < to) throw endsEarly(progress.last, to);
+      continue;
+    }
     time.learn(batch.time);
     replayBatch(space, batch);
+    tail += batch.records.bytes[0]?.length ?? 0;
+    progress.at(batch.pos);
   }
   time.start();
-  writer.setPreamble(() => definitions(space));
-  return new SpaceEngine({ space, writer, store, time }, ports);
+  writer.setPreamble(() => definitionRecords(space).group());
+  return new SpaceEngine({ space, writer, store, time, tail }, ports);
+}
+
+function endsEarly(last: Pos, to: Pos): LogError {
+  return new LogError('Corrupt', `the log ends at ${last}, before the end of its checkpoint at ${to}`);
+}
+
+/** Says how far a long recovery is. */
+class Progress {
+  last: Pos = 0;
+  private readonly ports: EnginePorts;
+  private readonly first: Pos;
+  private saidMs: number;
+
+  constructor(ports: EnginePorts, { first }: { first: Pos }) {
+    this.ports = ports;
+    this.first = first;
+    this.saidMs = ports.clock.monoMs();
+  }
+
+  at(pos: Pos): void {
+    this.last = pos;
+    const { clock, ulog } = this.ports;
+    if (clock.monoMs() - this.saidMs < PROGRESS_MS) return;
+    this.saidMs = clock.monoMs();
+    ulog.info('recovery goes on', { megabytesRead: Math.round((pos - this.first) / 1e6) });
+  }
 }
 
 function replayBatch(space: QueueSpace, { records, ref, pos }: Batch): void {
@@ -49,26 +94,4 @@ function readEvent(record: Uint8Array, place: RecordPlace, pos: number): LoggedE
     const reason = error instanceof Error ? error.message : String(error);
     throw new LogError('Corrupt', `batch at ${pos}, record at ${place.offset}: ${reason}`, { cause: error });
   }
-}
-
-/** What the log repeats at the start of each segment, so that it is readable from there on. */
-function definitions(space: QueueSpace): RecordGroup {
-  const buffer = new RecordBuffer();
-  const { attributes } = space;
-  encodeEvent(buffer, { kind: 'spaceDefined', attributes, nextQueue: space.nextQueueNumber() });
-  // The doomed first: a queue of the same name may have been made since.
-  for (const queue of [...space.doomedQueues(), ...space.queues()]) {
-    encodeEvent(buffer, { kind: 'queueDefined', queue: queue.number, attributes: queue.attributes });
-    if (queue.doomed) encodeEvent(buffer, { kind: 'queueDoomed', queue: queue.number });
-    queue.armed.forEach((armed, threshold) => {
-      if (armed) return;
-      encodeEvent(buffer, {
-        kind: 'thresholdSet',
-        queue: queue.number,
-        threshold: threshold as ThresholdKind,
-        armed,
-      });
-    });
-  }
-  return buffer.group();
 }

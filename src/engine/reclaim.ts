@@ -100,7 +100,7 @@ export class Reclaim {
       while (!this.stopped && journal.failure === null && this.writer.firstUnit < this.unit) {
         const { unit } = this;
         const { firstUnit } = this.writer;
-        await this.durable();
+        await this.engine.whenDurable();
         await this.writer.trimBefore(unit);
         space.units.forgetBefore(this.writer.firstUnit);
         // A log that may not begin there keeps its units until it has grown.
@@ -140,7 +140,7 @@ export class Reclaim {
         if (messages.isLive(row) && this.isIn(row, front)) found.push(row);
       }
       if (found.length >= units.messagesIn(front)) break;
-      await this.nextTurn();
+      await this.engine.nextTurn();
     }
     const place = (row: number): number => messages.ref.get(row);
     found.sort((a, b) => place(a) - place(b) || messages.offset.get(a) - messages.offset.get(b));
@@ -181,7 +181,7 @@ export class Reclaim {
       bytes += length;
       this.budget -= length;
     }
-    if (bytes > 0) await this.durable();
+    if (bytes > 0) await this.engine.whenDurable();
     // All were done and some are left: rows that were taken anew meanwhile.
     else if (this.next >= this.rows.length && space.units.messagesIn(front) > 0) this.scanned = -1;
   }
@@ -231,17 +231,5 @@ export class Reclaim {
       `the log is not reclaimed any more until the next start: ${reason}; see tmqueue wal verify`,
       {},
     );
-  }
-
-  /** Resolves when all that was decided so far is durable; rejects when the log dies. */
-  private durable(): Promise<void> {
-    const { journal } = this.engine;
-    return new Promise((resolve, reject) => {
-      journal.hold(journal.batch, { released: resolve, failed: () => reject(new Error('the log failed')) });
-    });
-  }
-
-  private nextTurn(): Promise<void> {
-    return new Promise((resolve) => this.engine.soon(resolve));
   }
 }

@@ -21,6 +21,7 @@ import type { Queue } from '../queue/queue.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
+import { Checkpointer } from './checkpointer.ts';
 import { Dequeues } from './dequeues.ts';
 import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
@@ -64,6 +65,7 @@ export class SpaceEngine {
   private readonly dequeues: Dequeues;
   readonly upkeep: Upkeep;
   private readonly reclaim: Reclaim;
+  private readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
   private restatedBytes = 0;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };
@@ -76,7 +78,7 @@ export class SpaceEngine {
   private stopping = false;
 
   constructor(
-    opened: { space: QueueSpace; writer: LogWriter; store: LogStore; time: SpaceClock },
+    opened: { space: QueueSpace; writer: LogWriter; store: LogStore; time: SpaceClock; tail: number },
     ports: EnginePorts,
   ) {
     this.space = opened.space;
@@ -91,6 +93,7 @@ export class SpaceEngine {
     this.dequeues = new Dequeues(this);
     this.upkeep = new Upkeep(this, ports.soon);
     this.reclaim = new Reclaim(this, opened.writer);
+    this.checkpointer = new Checkpointer(this, opened);
     this.journal.onAppended = (bytes) => this.appended(bytes);
     // What must stay possible on a full disk is set aside before anything else is admitted.
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
@@ -247,6 +250,7 @@ export class SpaceEngine {
   async close(): Promise<void> {
     await this.quiesce();
     this.timers.close();
+    await this.checkpointer.stop();
     await this.journal.close();
     await this.store.close();
   }
@@ -288,9 +292,26 @@ export class SpaceEngine {
     this.journal.changed(0);
   }
 
-  /** Runs something at the end of the loop's turn. */
-  soon(run: () => void): void {
-    this.ports.soon(run);
+  /** Resolves when all that was decided so far is durable; rejects when the log dies. */
+  whenDurable(): Promise<void> {
+    const { journal } = this;
+    return new Promise((resolve, reject) => {
+      journal.hold(journal.batch, { released: resolve, failed: () => reject(new Error('the log failed')) });
+    });
+  }
+
+  /** Takes a checkpoint now. */
+  checkpoint(): Promise<void> {
+    return this.checkpointer.make();
+  }
+
+  nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.ports.soon(resolve));
+  }
+  delay(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.ports.clock.setTimer(this.monoMs() + ms, resolve);
+    });
   }
 
   newId(): MessageId {
@@ -405,6 +426,7 @@ export class SpaceEngine {
     const restated = this.restatedBytes;
     this.restatedBytes = 0;
     this.reclaim.appended(bytes - restated);
+    this.checkpointer.appended(bytes);
   }
 
   private armClockPair(): void {

@@ -146,6 +146,11 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   if (entry === NONE || target === undefined) return;
   const { messages, entries, details } = space;
   const source = space.queueOf(entry);
+  // In replay from a checkpoint: it was taken after the move, and the log before it made the message again.
+  if (space.batch === 0 && space.msgids.find(event.newId) !== NONE) {
+    const { id, persistent } = event;
+    return applyRemoved(space, { kind: 'removed', id, persistent, reason: REMOVAL.PURGED });
+  }
   const message = entries.message.get(entry);
   const length = messages.length.get(message);
   leaveState(space, entry);

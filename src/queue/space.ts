@@ -250,6 +250,10 @@ export class QueueSpace {
     }
     return code;
   }
+  /** Type and subtype by code. */
+  typeNames(): (readonly [string, string])[] {
+    return this.types.map(({ type, subtype }) => [type, subtype] as const);
+  }
   /** Type and subtype behind a code, or null when the space has more kinds than codes and the record must be read. */
   typeOf(code: number): { type: string; subtype: string } | null {
     return this.types[code] ?? null;

@@ -69,8 +69,33 @@ export class LogError extends Error {
   }
 }
 
+/** A complete checkpoint: with the batches after `from` through `to` it gives the state at `to` [log port, 8]. */
+export interface SnapshotInfo {
+  readonly id: string;
+  readonly from: Pos;
+  readonly to: Pos;
+  readonly bytes: number;
+}
+
+export interface SnapshotWriter {
+  write(chunk: Uint8Array): Promise<void>;
+  /** Puts it in place; rejects unless the log is durable through `to`. */
+  commit(to: Pos): Promise<SnapshotInfo>;
+  abort(): Promise<void>;
+}
+
+export interface SnapshotStore {
+  begin(from: Pos, epoch: Epoch): Promise<SnapshotWriter>;
+  /** Complete ones only, newest first. */
+  list(): Promise<SnapshotInfo[]>;
+  /** Checks length and hash at the end; rejects with 'Corrupt'. Views are good until the next chunk is asked for. */
+  read(id: string): AsyncIterable<Uint8Array>;
+  remove(id: string): Promise<void>;
+}
+
 export interface LogStore {
   describe(): LogDescription;
+  readonly snapshots: SnapshotStore;
   stat(): LogStat;
   takeover(writerId: string, signal: AbortSignal): Promise<LogWriter>;
   close(): Promise<void>;
@@ -86,6 +111,8 @@ export interface LogWriter {
   readonly epoch: Epoch;
   /** 32 random bits, chosen when the log was made: the same for its whole life. */
   readonly spaceId: number;
+  /** Position of the batch that was appended last. */
+  readonly lastPos: Pos;
   /** The ref that the next `append` will return: records encoded before it is called already know their batch. */
   readonly nextRef: Ref;
   /**

@@ -4,7 +4,8 @@
 
 import { assert } from '../../base/assert.ts';
 import type { RecordGroup } from '../log-store.ts';
-import { FRAME_ALIGN, HEADER_BYTES, frameBytes } from './frame.ts';
+import { FRAME_ALIGN, HEADER_BYTES, frameBytes, payloadStart } from './frame.ts';
+import type { Piece } from './segment-table.ts';
 
 export interface FramePlan {
   readonly preamble: boolean;
@@ -28,6 +29,8 @@ export interface LayoutInput {
   readonly preambleFrameBytes: () => number;
 }
 
+/** The largest batch that is taken. */
+export const BATCH_BYTES_MAX = 1024 * 1024 * 1024;
 /** A piece with less payload than this is not worth its header. */
 const PIECE_BYTES_MIN = 64;
 
@@ -141,4 +144,23 @@ function firstStartAtOrAfter(group: RecordGroup, offset: number): number {
     else high = middle;
   }
   return low;
+}
+
+export function maxPreambleBytes(segmentBytes: number): number {
+  return segmentBytes / 4;
+}
+
+/** A frame's share of its batch. */
+export function pieceOf(plan: FramePlan): Piece {
+  return {
+    batchOffset: plan.from,
+    payload: payloadStart(plan.pos, plan.recordCount),
+    length: plan.to - plan.from,
+  };
+}
+
+export function bytesOf(group: RecordGroup): number {
+  let bytes = 0;
+  for (const chunk of group.bytes) bytes += chunk.length;
+  return bytes;
 }

@@ -11,10 +11,12 @@ import { nodeFileIo } from './file-io.ts';
 import type { FileIo } from './file-io.ts';
 import { FRAME_ALIGN, HEADER_BYTES } from './frame.ts';
 import { PageCache } from './page-cache.ts';
+import { BATCH_BYTES_MAX, maxPreambleBytes } from './layout.ts';
 import { asLogError, inspectLog } from './recovery.ts';
 import { SEGMENT_BYTES_DEFAULT, SegmentFiles, segmentBitsOf } from './segment.ts';
+import { LocalSnapshots } from './snapshots.ts';
 import { SyncStrategy } from './sync-strategy.ts';
-import { BATCH_BYTES_MAX, LocalWriter, maxPreambleBytes } from './writer.ts';
+import { LocalWriter } from './writer.ts';
 
 export interface LocalLogOptions {
   /** The space's directory; made when it does not exist. */
@@ -65,6 +67,7 @@ export class LocalLog implements LogStore {
   readonly #pages: PageCache;
   #segmentBytes: number;
   #writer: LocalWriter | null = null;
+  readonly snapshots: LocalSnapshots;
 
   constructor(options: LocalLogOptions, io: FileIo) {
     this.#options = options;
@@ -72,6 +75,13 @@ export class LocalLog implements LogStore {
     this.#sync = options.sync ?? new SyncStrategy('auto', options.clock);
     this.#pages = options.pages ?? new PageCache();
     this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
+    this.snapshots = new LocalSnapshots(
+      { io, dir: options.dir },
+      {
+        identity: () => this.#writer?.identity ?? null,
+        durablePos: () => this.#writer?.durablePos ?? 0,
+      },
+    );
   }
 
   describe(): LogDescription {

@@ -155,7 +155,10 @@ async function readPreambles(
 
 /** No segment, or the first one does not begin a log: fine only when nothing durable can have been there. */
 async function inspectEmpty(findings: Findings): Promise<Inspection> {
-  const { files, segments, segmentBytes } = findings;
+  const { files, marked, segments, segmentBytes } = findings;
+  // Segments are made in order: one that is there means that the first one was.
+  if (marked > 0 && segments.length > 0 && segments[0]?.number !== marked)
+    throw damage(files, { number: marked, offset: 0 }, 'the first segment is missing');
   const whole: ChainPoint = { ...NO_BATCH, end: segmentBytes };
   const search = { window: new SegmentWindow(files, segmentBytes), segmentBytes, identity: null, whole };
   const rests: SegmentRest[] = [];

@@ -22,7 +22,7 @@ import { readFully } from './file-io.ts';
 import * as frames from './frame.ts';
 import { FrameHeader, frameBytes, payloadStart } from './frame.ts';
 import { FrameEncoder } from './frame-encoder.ts';
-import { layoutBatch } from './layout.ts';
+import { BATCH_BYTES_MAX, bytesOf, layoutBatch, maxPreambleBytes, pieceOf } from './layout.ts';
 import type { FramePlan } from './layout.ts';
 import { asLogError, repairLog } from './recovery.ts';
 import type { Inspection, TornTail } from './recovery.ts';
@@ -32,9 +32,7 @@ import type { LogIdentity } from './scan.ts';
 import { SegmentPool } from './segment-pool.ts';
 import type { LocalLogParts } from './local-log.ts';
 import type { SegmentFiles } from './segment.ts';
-import type { Piece } from './segment-table.ts';
 
-export const BATCH_BYTES_MAX = 1024 * 1024 * 1024;
 const GIANT_BATCH_BYTES = 4 * 1024 * 1024;
 const WRITER_NAME_BYTES_MAX = 256;
 const NO_RECORDS: RecordGroup = { bytes: [], starts: new Uint32Array(0), count: 0 };
@@ -123,6 +121,19 @@ export class LocalWriter implements LogWriter {
     this.#header.epoch = this.epoch;
     this.#header.nonceLow = parts.randomU32();
     this.#header.nonceHigh = parts.randomU32();
+  }
+
+  get identity(): LogIdentity {
+    return this.#identity;
+  }
+
+  get lastPos(): Pos {
+    return this.#lastPos;
+  }
+
+  /** Where the last durable batch begins. */
+  get durablePos(): Pos {
+    return this.#durablePos;
   }
 
   get nextRef(): Ref {
@@ -471,22 +482,4 @@ export class LocalWriter implements LogWriter {
     this.#settleDead(failure);
     return failure;
   }
-}
-
-export function maxPreambleBytes(segmentBytes: number): number {
-  return segmentBytes / 4;
-}
-
-function pieceOf(plan: FramePlan): Piece {
-  return {
-    batchOffset: plan.from,
-    payload: payloadStart(plan.pos, plan.recordCount),
-    length: plan.to - plan.from,
-  };
-}
-
-function bytesOf(group: RecordGroup): number {
-  let bytes = 0;
-  for (const chunk of group.bytes) bytes += chunk.length;
-  return bytes;
 }

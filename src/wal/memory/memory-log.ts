@@ -6,6 +6,7 @@ import { assert } from '../../base/assert.ts';
 import type { Clock } from '../../base/clock.ts';
 import { LogError } from '../log-store.ts';
 import type { Batch, LogDescription, LogStat, LogStore, Pos, Ref } from '../log-store.ts';
+import { MemorySnapshots } from './memory-snapshots.ts';
 import { MemoryWriter } from './memory-writer.ts';
 
 /** What goes wrong, and when: appends and reads are counted from 1 over the life of the log. */
@@ -59,6 +60,9 @@ export class MemoryLog implements LogStore {
   /** In order; the log's content. */
   batches: StoredBatch[] = [];
   readonly byRef = new Map<Ref, StoredBatch>();
+  readonly snapshots = new MemorySnapshots(
+    () => this.batches.findLast((batch) => batch.durable && batch.kind !== 'preamble')?.pos ?? 0,
+  );
   end: Pos;
   segmentEnd: Pos;
   usedBytes = 0;
@@ -93,7 +97,7 @@ export class MemoryLog implements LogStore {
   stat(): LogStat {
     return {
       first: this.batches[0]?.pos ?? 0,
-      last: this.batches.findLast((batch) => batch.kind !== 'preamble')?.pos ?? 0,
+      last: this.lastPos,
       bytes: this.usedBytes,
       limitBytes: this.#roomBytes,
       room: Math.max(0, this.room),
@@ -119,6 +123,10 @@ export class MemoryLog implements LogStore {
 
   close(): Promise<void> {
     return this.#writer?.close() ?? Promise.resolve();
+  }
+
+  get lastPos(): Pos {
+    return this.batches.findLast((batch) => batch.kind !== 'preamble')?.pos ?? 0;
   }
 
   /** The process is gone: what was not durable is lost, or kept when `keepInFlight`. Its promises never settle. */

@@ -55,6 +55,10 @@ export class MemoryWriter implements LogWriter {
     this.#settle(true);
   }
 
+  get lastPos(): Pos {
+    return this.#log.lastPos;
+  }
+
   get nextRef(): Ref {
     return this.#log.end;
   }
