@@ -113,6 +113,7 @@ export class Daemon {
         if (forwarder.group === space.group) this.addForwarder(forwarder, engine);
       }
     }
+    this.devices.warnOfLeftBehind(plan.spaces);
     const listener = new Listener({
       clock: this.ports.clock,
       ulog: this.ports.ulog,

@@ -18,6 +18,7 @@ import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
 import { spaceDirectoryName } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
+import { spacesOn } from './left-behind.ts';
 
 export interface DeviceOptions {
   /** Where a sync runs; decided by measurement when not given. */
@@ -88,7 +89,7 @@ export class Devices {
       throw error;
     });
     try {
-      await this.configure(plan, engine);
+      await this.configure(plan, engine, isNew);
     } catch (error) {
       await engine.close();
       throw error;
@@ -100,6 +101,20 @@ export class Devices {
       messages: live,
     });
     return engine;
+  }
+
+  /** Names what lies on the devices and is not in the configuration: it stays as it is. */
+  warnOfLeftBehind(plans: readonly SpacePlan[]): void {
+    for (const device of this.locks.keys()) {
+      const hosted = plans.filter((plan) => plan.device === device).map((plan) => plan.name);
+      for (const space of spacesOn(device)) {
+        if (hosted.includes(space)) continue;
+        this.ports.ulog.warn(
+          `queue space ${space} lies on device ${device} but is no longer in the configuration; it stays, with its messages`,
+          { space, device },
+        );
+      }
+    }
   }
 
   /** Makes the page cache ready, a page at a time, while the daemon serves. */
@@ -127,21 +142,19 @@ export class Devices {
     this.locks.set(device, await lock);
   }
 
-  private async configure(plan: SpacePlan, engine: SpaceEngine): Promise<void> {
+  private async configure(plan: SpacePlan, engine: SpaceEngine, isNew: boolean): Promise<void> {
     if (!plan.declared) return;
+    checkFixed(plan, engine);
     const { ulog } = this.ports;
     const { name } = plan;
-    const space = spaceAttributesOf(plan, engine.space.attributes);
+    const before = engine.space.attributes;
+    const space = spaceAttributesOf(plan, before);
     let batch = await define(engine, { kind: 'defineSpace', attributes: space }, `queue space ${name}`);
+    const spaceChanges = isNew ? '' : differences(before, space);
+    if (spaceChanges !== '') ulog.info(`queue space ${name} changed: ${spaceChanges}`, { space: name });
     for (const queue of plan.queues) {
       const known = engine.space.queue(queue.name)?.attributes;
       const attributes = attributesOf(queue, known ?? QUEUE_DEFAULTS);
-      if (known !== undefined && known.order !== attributes.order) {
-        throw new Error(
-          `line ${queue.line}: queue ${queue.name}: ORDER is fixed when a queue is created: it is ${known.order}, ` +
-            `the configuration says ${attributes.order}`,
-        );
-      }
       batch = await define(engine, { kind: 'defineQueue', attributes }, `queue ${queue.name}`);
       const changes = known === undefined ? '' : differences(known, attributes);
       if (changes !== '') ulog.info(`queue ${queue.name} changed: ${changes}`, { space: plan.name });
@@ -171,6 +184,20 @@ function spaceAttributesOf({ name, errorQueue, limits }: SpacePlan, known: Space
   return { ...known, name, errorQueue, ...limits };
 }
 
+/** Every change that a queue cannot take, before anything is changed. */
+function checkFixed({ file, queues }: SpacePlan, engine: SpaceEngine): void {
+  const faults: string[] = [];
+  for (const { name, order, line, column } of queues) {
+    const known = engine.space.queue(name)?.attributes.order;
+    if (known === undefined || known === order) continue;
+    const what = `ORDER is fixed when a queue is created: it is ${known}, the configuration says ${order}`;
+    faults.push(
+      `${file}:${line}:${column}: queue ${name}: ${what}; legal: ORDER="${known}", or a queue of another name`,
+    );
+  }
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+}
+
 function attributesOf(queue: QueuePlan, known: QueueAttributes): QueueAttributes {
   return {
     ...known,
@@ -190,10 +217,14 @@ function attributesOf(queue: QueuePlan, known: QueueAttributes): QueueAttributes
   };
 }
 
-function differences(before: QueueAttributes, after: QueueAttributes): string {
-  const names = Object.keys(after) as (keyof QueueAttributes)[];
+function differences<T extends QueueAttributes | SpaceAttributes>(before: T, after: T): string {
+  const names = Object.keys(after) as (keyof T & string)[];
   const changed = names.filter((name) => before[name] !== after[name]);
-  return changed.map((name) => `${name} ${before[name]} → ${after[name]}`).join(', ');
+  return changed.map((name) => `${name} ${shownValue(before[name])} → ${shownValue(after[name])}`).join(', ');
+}
+
+function shownValue(value: unknown): string {
+  return value === '' ? 'none' : String(value);
 }
 
 /** Creates or changes something as soon as the log has room for saying so; returns the batch to wait for. */

@@ -5,7 +5,7 @@ import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
 import { SystemClock } from '../boot/system-clock.ts';
 import type { Endpoint } from '../net/listener.ts';
 import { formatFault, type Fault } from '../ubb/fault.ts';
-import { planHost, type HostPlan } from '../ubb/plan.ts';
+import { obstacles, planHost, type HostPlan } from '../ubb/plan.ts';
 import { readDomain } from '../ubb/read.ts';
 import { PinoUlog } from '../ulog/pino-ulog.ts';
 import { EXIT } from './exit.ts';
@@ -14,6 +14,7 @@ export interface StartOptions extends Omit<DaemonOptions, 'plan'> {
   readonly config: string;
   readonly appdir?: string;
   readonly lmid?: string;
+  readonly expandEnv?: boolean;
   readonly json?: boolean;
 }
 
@@ -27,10 +28,15 @@ export async function start(options: StartOptions): Promise<number> {
   process.on('SIGHUP', () => {});
   // Whoever read the ready line may be gone.
   process.stdout.on('error', () => {});
-  const plan = load(options);
-  if (plan === null) return EXIT.REFUSED;
+  const loaded = load(options);
+  if (loaded === null) return EXIT.REFUSED;
+  const { plan, idle } = loaded;
   const ulog = new PinoUlog({ name: 'tmqueue', lmid: plan.lmid });
   for (const warning of plan.warnings) ulog.warn(warning);
+  if (idle > 0)
+    ulog.info(
+      `${idle} things in the configuration do nothing here: tmqueue check -v ${options.config} lists them`,
+    );
   let daemon: Daemon;
   try {
     const ports = { clock: new SystemClock(), ulog, onFailure: () => ending.fail(), signal: ending.signal };
@@ -46,9 +52,15 @@ export async function start(options: StartOptions): Promise<number> {
   return code;
 }
 
+interface Loaded {
+  readonly plan: HostPlan;
+  /** How many things the file says that do nothing here. */
+  readonly idle: number;
+}
+
 /** The plan, or null after every fault has been printed. */
-function load(options: StartOptions): HostPlan | null {
-  const domain = readDomain(options.config);
+function load(options: StartOptions): Loaded | null {
+  const domain = readDomain(options.config, options.expandEnv === true ? { env: process.env } : {});
   if (domain.faults.length > 0) return refuse(domain.faults);
   const result = planHost(domain, {
     lmid: options.lmid,
@@ -57,8 +69,8 @@ function load(options: StartOptions): HostPlan | null {
   });
   if (!result.ok) return refuse([result.fault]);
   const { plan } = result;
-  const obstacles = [...plan.macros, ...plan.notYet];
-  return obstacles.length > 0 ? refuse(obstacles) : plan;
+  const refused = obstacles(plan);
+  return refused.length > 0 ? refuse(refused) : { plan, idle: domain.notes.length };
 }
 
 function refuse(faults: readonly Fault[]): null {

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // The command `tmqueue`: words and options to one function each; nothing is done here.
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../boot/version.ts';
+import { check, type CheckOptions } from './check.ts';
 import { dequeue, type DequeueOptions } from './dequeue.ts';
 import { enqueue, type EnqueueOptions } from './enqueue.ts';
 import { EXIT, report } from './exit.ts';
+import { init, type InitOptions, SAMPLES } from './init.ts';
 import { collectEndpoints, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
@@ -12,6 +14,11 @@ import { stat, type StatOptions } from './stat.ts';
 const CONNECT = [
   '--connect <address>',
   'the daemon, //host:port; else WSNADDR, else //127.0.0.1:7110',
+] as const;
+
+const EXPAND_ENV = [
+  '--expand-env',
+  'replace $NAME and ${NAME} by the environment variables; one that is not set is a fault',
 ] as const;
 
 function program(done: (work: Promise<number>) => void): Command {
@@ -25,6 +32,8 @@ function program(done: (work: Promise<number>) => void): Command {
       'after',
       '\nExit codes: 0 done, 1 refused, 2 no message, 64 wrong usage, 69 daemon not reachable.',
     );
+  addInit(tmqueue, done);
+  addCheck(tmqueue, done);
   addStart(tmqueue, done);
   addEnqueue(tmqueue, done);
   addDequeue(tmqueue, done);
@@ -38,16 +47,46 @@ function program(done: (work: Promise<number>) => void): Command {
   return tmqueue;
 }
 
+function addInit(tmqueue: Command, done: (work: Promise<number>) => void): void {
+  const names = Object.keys(SAMPLES);
+  tmqueue
+    .command('init')
+    .description('write a commented configuration that starts, as ubbconfig in a directory')
+    .argument('<dir>', 'the directory; it is made when it does not exist, and nothing in it is overwritten')
+    .addOption(
+      new Option('--sample <name>', 'which application it describes').choices(names).default('start'),
+    )
+    .addHelpText(
+      'after',
+      `\nSamples:\n${names.map((name) => `  ${name}: ${SAMPLES[name]?.what}`).join('\n')}`,
+    )
+    .action((dir: string, options: InitOptions) => done(init(dir, options)));
+}
+
+function addCheck(tmqueue: Command, done: (work: Promise<number>) => void): void {
+  tmqueue
+    .command('check')
+    .description(
+      'find every fault of a configuration without starting anything; exit code 1 when there are any',
+    )
+    .argument('<file>', 'the UBBCONFIG; - is standard input')
+    .option('-v, --verbose', 'also list what has no meaning here and what is not yet in effect')
+    .option(...EXPAND_ENV)
+    .option('--json', 'print the findings (those of -v too) and the checked model as JSON')
+    .action((file: string, options: CheckOptions) => done(check(file, options)));
+}
+
 function addStart(tmqueue: Command, done: (work: Promise<number>) => void): void {
   tmqueue
     .command('start')
     .description('run the daemon until SIGTERM or SIGINT')
-    .requiredOption('-c, --config <file>', 'the UBBCONFIG')
+    .requiredOption('-c, --config <file>', 'the UBBCONFIG; - is standard input')
     .option(
       '--listen <address>',
       'HOST:PORT or //host:port, repeatable; port 0: any free one',
       collectEndpoints,
     )
+    .option(...EXPAND_ENV)
     .option('--appdir <dir>', "instead of the machine's APPDIR")
     .option('--lmid <id>', 'which machine of the file this is')
     .option('--allow-open-network', 'listen beyond loopback although there is no TLS and no SECURITY')

@@ -2,10 +2,10 @@
 // parameter (known, once, of its type, macros, notes); must not know what one parameter means to another.
 
 import { assert } from '../base/assert.ts';
-import { FaultList, FINDINGS_MAX, shown, sortFaults, type Fault, type Spot } from './fault.ts';
-import type { Note, NotYet } from './model.ts';
+import { FaultList, FINDINGS_MAX, shown, sortFaults, type Fault, type Finding, type Spot } from './fault.ts';
+import type { Note, NotYet, Remark } from './model.ts';
 import { notYetMessage, type NotYetKind } from './not-yet.ts';
-import { PARAMETERS, ruleOf, type Rule } from './parameters.ts';
+import { PARAMETERS, ruleOf, type Rule, type Status } from './parameters.ts';
 import {
   type Entry,
   type Parameter,
@@ -30,18 +30,17 @@ export class Checker {
   readonly file: string;
   readonly complete: boolean;
   readonly faults: FaultList;
-  readonly notes: FaultList;
   /** By the value itself; a Spot as key, since a finding is placed by the value it is about. */
   readonly macrosOf = new Map<Spot, Fault[]>();
   readonly #warnings = new Map<string, Note>();
   readonly #notYet = new Map<string, NotYet>();
+  readonly #remarks = new Map<string, Remark>();
   readonly #converted = new Map<Parameter, Converted | undefined>();
 
   constructor(tree: SyntaxTree) {
     this.file = tree.file;
     this.complete = tree.complete;
     this.faults = new FaultList(tree.file);
-    this.notes = new FaultList(tree.file);
   }
 
   /** What is wrong. A value that holds an unfilled macro is not judged: nobody knows yet what it will say. */
@@ -77,6 +76,18 @@ export class Checker {
     this.#notYet.set(key, { file: this.file, line, column, word: shown(word), message, group, kind });
   }
 
+  /** What is accepted and does nothing, never or not in this release: for `check -v`. */
+  remark(status: Exclude<Status, 'effective'>, { at, word, message }: Finding): void {
+    const { line, column } = at;
+    const key = `${line}:${column}:${message}`;
+    if (this.#remarks.size >= FINDINGS_MAX) return;
+    this.#remarks.set(key, { file: this.file, line, column, word: shown(word), message, status });
+  }
+
+  remarks(): Remark[] {
+    return sortFaults([...this.#remarks.values()]);
+  }
+
   warnings(): Note[] {
     return sortFaults([...this.#warnings.values()]);
   }
@@ -93,11 +104,8 @@ export class Checker {
   checkSection(section: Section): void {
     if (!isSectionName(section.name)) return;
     if (SECTIONS[section.name].meaningless) {
-      this.notes.add({
-        at: section,
-        word: section.name,
-        message: `section *${section.name} has no meaning here`,
-      });
+      const message = `section *${section.name} has no meaning here`;
+      this.remark('no meaning here', { at: section, word: section.name, message });
     }
     for (const parameters of [
       section.parameters,
@@ -130,7 +138,8 @@ export class Checker {
       this.convert(rule, parameter);
       if (rule.status !== 'effective') {
         const what = rule.status === 'no meaning here' ? 'has no meaning here' : 'is not yet in effect';
-        this.notes.add({ at: key, word: key.text, message: `${key.text} of *${section} ${what}` });
+        const message = `${key.text} of *${section} ${what}`;
+        this.remark(rule.status, { at: key, word: key.text, message });
       }
     }
   }
@@ -148,7 +157,8 @@ export class Checker {
   }
 
   noteMacros(value: Value, shell: boolean): void {
-    const found = findMacros(value.text, shell);
+    // A variable that --expand-env did not find was reported already.
+    const found = value.bad ? [] : findMacros(value.text, shell);
     if (found.length === 0) return;
     const faults = found.slice(0, FINDINGS_MAX).map(({ name, index }) => {
       const { line, column } = spotInside(value, index);

@@ -51,11 +51,12 @@ export function buildDomain(tree: SyntaxTree, directory: string): Domain {
     groups,
     servers,
     services,
+    routing: find('ROUTING')?.entries ?? [],
     spaces,
     queues,
     faults: sortFaults([...tree.faults, ...checker.faults.sorted()]),
     warnings: sortFaults([...warnings, ...checker.warnings()]),
-    notes: checker.notes.sorted(),
+    notes: checker.remarks(),
     notYet: checker.notYet(),
     macros: checker.macros(),
     macrosOf: checker.macrosOf,
@@ -71,12 +72,15 @@ interface Queued {
 
 /** A forwarded queue that a declared space does not list may have been made by qmadmin: a warning, no fault. */
 function warnOfForwarders(checker: Checker, { servers, groups, spaces, queues }: Queued): void {
+  const spaceOf = new Map(groups.map((group) => [group.name, group.queueSpace?.space]));
+  const declared = new Set(spaces.map(({ name, group }) => `${name}\n${group}`));
+  const known = new Set(queues.map(({ name, space }) => `${space}\n${name}`));
   for (const server of servers) {
-    const space = groups.find((group) => group.name === server.group)?.queueSpace?.space;
-    const declared = spaces.some((candidate) => candidate.name === space && candidate.group === server.group);
-    if (server.role.kind !== 'tmqforward' || !declared) continue;
+    if (server.role.kind !== 'tmqforward') continue;
+    const space = spaceOf.get(server.group);
+    if (!declared.has(`${space}\n${server.group}`)) continue;
     for (const name of server.role.queues) {
-      if (queues.some((queue) => queue.space === space && queue.name === name)) continue;
+      if (known.has(`${space}\n${name}`)) continue;
       const clopt = server.entry.own.find((parameter) => parameter.key.text === 'CLOPT')?.value;
       const at = clopt === undefined ? server : spotInside(clopt, Math.max(0, clopt.text.indexOf(name)));
       const message = `queue ${shown(name)} is no queue of *QUEUES in ${shown(space ?? '')}; it must be created by qmadmin`;

@@ -25,6 +25,7 @@ export interface Finding {
 export const FINDINGS_MAX = 1000;
 
 const WORD_SHOWN_MAX = 60;
+const LIST_SHOWN_MAX = 20;
 
 /** `file:line:column: message`, the form editors understand. */
 export function formatFault(fault: Fault): string {
@@ -41,6 +42,13 @@ export function sortFaults<T extends Fault>(faults: readonly T[]): T[] {
 export function shown(word: string): string {
   const points = Array.from(word, (c) => (c < ' ' || c === '\x7f' ? '?' : c));
   return points.length <= WORD_SHOWN_MAX ? points.join('') : `${points.slice(0, WORD_SHOWN_MAX).join('')}…`;
+}
+
+/** Names that would be legal, for a message: the first ones when there are many. */
+export function shownList(words: readonly string[]): string {
+  if (words.length === 0) return 'none is defined';
+  const some = words.slice(0, LIST_SHOWN_MAX).map(shown).join(', ');
+  return words.length <= LIST_SHOWN_MAX ? some : `${some} … (${words.length} in all)`;
 }
 
 /** Collects findings about one file. The same message at the same place is kept once. */

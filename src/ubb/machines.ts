@@ -1,16 +1,23 @@
 // RESOURCES, MACHINES and GROUPS to their part of the model, with the checks between them [spec 6.2, 6.3]. Must not know servers.
 
 import { type Checker, EntryView } from './checker.ts';
-import { shown } from './fault.ts';
+import { shown, shownList } from './fault.ts';
 import type { Group, Machine, Resources } from './model.ts';
 import { parseOpenInfo } from './openinfo.ts';
 import { IDENT_MAX } from './parameters.ts';
 import type { Entry, Section } from './parser.ts';
 import { byteLength } from './values.ts';
 
-/** About a minute when BLOCKTIME is absent [spec 6.2]; the longest time a number of ticks may give. */
-const BLOCK_TIME_DEFAULT_MS = 60_000;
+/** About how many seconds a timer takes when it is absent [spec 6.2]; the longest that a number of ticks may give. */
+const TIMER_DEFAULT_S = { BLOCKTIME: 60, SANITYSCAN: 120, BBLQUERY: 300, DBBLWAIT: 20 } as const;
 const TICKS_MAX_S = 32_767;
+
+export type TimerKey = keyof typeof TIMER_DEFAULT_S;
+
+/** The default of a timer, in SCANUNITs. */
+export function defaultTicks(key: TimerKey, scanUnitS: number): number {
+  return Math.max(1, Math.round(TIMER_DEFAULT_S[key] / scanUnitS));
+}
 
 export function buildResources(checker: Checker, section: Section | undefined): Resources {
   const at = { line: section?.line ?? 0, column: section?.column ?? 0 };
@@ -34,6 +41,7 @@ export function buildResources(checker: Checker, section: Section | undefined): 
   if (security !== 'NONE') {
     checker.later('security', { at: view.spot('SECURITY'), word: security, group: undefined });
   }
+  const ticks = view.given('BLOCKTIME') ? view.number('BLOCKTIME') : defaultTicks('BLOCKTIME', scanUnitS);
   return {
     entry,
     masters: view.text('MASTER') === '' ? [] : view.text('MASTER').split(','),
@@ -41,9 +49,7 @@ export function buildResources(checker: Checker, section: Section | undefined): 
     maxGtt: view.number('MAXGTT'),
     maxTranTimeS: view.number('MAXTRANTIME'),
     scanUnitS,
-    blockTimeMs: view.given('BLOCKTIME')
-      ? view.number('BLOCKTIME') * scanUnitS * 1000
-      : BLOCK_TIME_DEFAULT_MS,
+    blockTimeMs: ticks * scanUnitS * 1000,
     security,
   };
 }
@@ -127,7 +133,7 @@ function checkMasters(checker: Checker, resources: Resources, machines: readonly
 }
 
 export function lmidList(machines: readonly Machine[]): string {
-  return machines.map((machine) => shown(machine.lmid)).join(', ') || 'none is defined';
+  return shownList(machines.map((machine) => machine.lmid));
 }
 
 export function buildGroups(
@@ -138,6 +144,7 @@ export function buildGroups(
   const groups = (section?.entries ?? []).map((entry) => buildGroup(checker, entry));
   const names = new Map<string, string>();
   for (const { lmid, line } of machines) names.set(lmid, `LMID ${lmid} on line ${line}`);
+  const lmids = new Set(machines.map((machine) => machine.lmid));
   const numbers = new Map<number, Group>();
   for (const group of groups) {
     const view = new EntryView(checker, 'GROUPS', group.entry);
@@ -158,7 +165,7 @@ export function buildGroups(
     }
     if (view.given('GRPNO')) numbers.set(group.grpno, sameNumber ?? group);
     for (const lmid of group.lmids) {
-      if (machines.some((machine) => machine.lmid === lmid)) continue;
+      if (lmids.has(lmid)) continue;
       const message = `LMID: ${shown(lmid)} is no machine of *MACHINES; legal: ${lmidList(machines)}`;
       checker.missing(view.spot('LMID'), lmid, message);
     }
@@ -185,9 +192,25 @@ function buildGroup(checker: Checker, entry: Entry): Group {
   };
 }
 
+/** Another resource manager's group: its servers are application servers, which connect by themselves. */
+function remarkForeign(checker: Checker, view: EntryView): void {
+  const manager = view.find('TMSNAME');
+  if (manager !== undefined && manager.value.text !== '') {
+    const message = 'TMSNAME of *GROUPS has no meaning here unless it is TMS_QM';
+    checker.remark('no meaning here', { at: manager.key, word: manager.value.text, message });
+  }
+  const info = view.find('OPENINFO');
+  if (info === undefined || info.value.text === '' || info.value.text === 'NONE') return;
+  const message = 'OPENINFO of *GROUPS has no meaning here without TMSNAME=TMS_QM';
+  checker.remark('no meaning here', { at: info.key, word: 'OPENINFO', message });
+}
+
 /** OPENINFO counts only beside TMSNAME=TMS_QM; any other resource manager's is left alone. */
 function queueSpaceOf(checker: Checker, view: EntryView): Group['queueSpace'] {
-  if (view.text('TMSNAME') !== 'TMS_QM') return undefined;
+  if (view.text('TMSNAME') !== 'TMS_QM') {
+    if (!view.isMacro('TMSNAME')) remarkForeign(checker, view);
+    return undefined;
+  }
   const text = view.text('OPENINFO');
   const { name } = view.entry;
   if (text === '' || text === 'NONE') {

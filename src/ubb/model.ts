@@ -3,6 +3,7 @@
 
 import type { Fault, Spot } from './fault.ts';
 import type { NotYetKind } from './not-yet.ts';
+import type { Status } from './parameters.ts';
 import type { Entry } from './parser.ts';
 
 /** A finding about one group's servers or queues; undefined group: about the whole file. */
@@ -11,6 +12,11 @@ export interface Note extends Fault {
 }
 export interface NotYet extends Note {
   readonly kind: NotYetKind;
+}
+
+/** Something accepted that does nothing here: never, or not in this release. */
+export interface Remark extends Fault {
+  readonly status: Exclude<Status, 'effective'>;
 }
 
 export interface Resources {
@@ -142,13 +148,15 @@ export interface Domain {
   readonly groups: readonly Group[];
   readonly servers: readonly Server[];
   readonly services: readonly Service[];
+  /** Criteria of ROUTING, as they stand. */
+  readonly routing: readonly Entry[];
   readonly spaces: readonly Space[];
   readonly queues: readonly Queue[];
   /** Any: the file is refused. Sorted by place, like the other lists. */
   readonly faults: readonly Fault[];
   readonly warnings: readonly Note[];
-  /** Parameters and sections that have no meaning here, or none yet: for `check -v`. */
-  readonly notes: readonly Fault[];
+  /** Parameters, options, servers and sections that have no meaning here, or none yet: for `check -v`. */
+  readonly notes: readonly Remark[];
   readonly notYet: readonly NotYet[];
   /** Every unfilled macro of the file. */
   readonly macros: readonly Fault[];

@@ -170,11 +170,12 @@ const SERVERS: Rules = {
     CLOPT: text(LONG_TEXT_MAX, 0, '-A'),
     MIN: num(1, 1000, 1),
     MAX: num(1, 1000, 1),
-    RQADDR: text(IDENT_MAX),
-    REPLYQ: flag(false),
   }),
   ...later({ RESTART: flag(false), MAXGEN: num(1, 256, 1), GRACE: num(0, INT_MAX, 86_400), RCMD: shell() }),
+  // RQADDR and REPLYQ are checked against the rules for TMQFORWARD and MSSQ sets, and do nothing more.
   ...ignored({
+    RQADDR: text(IDENT_MAX),
+    REPLYQ: flag(false),
     SEQUENCE: num(1, 10_000, 1),
     CONV: flag(false),
     RQPERM: mode(),
@@ -193,13 +194,11 @@ const SERVERS: Rules = {
 };
 
 const SERVICES: Rules = {
-  ...used({
+  ...used({ SRVGRP: names(IDENT_MAX) }),
+  ...later({
     LOAD: num(1, 32_767, 50),
     PRIO: num(1, 100, 50),
-    SRVGRP: names(IDENT_MAX),
     BLOCKTIME: num(0, 32_767, 0),
-  }),
-  ...later({
     BUFTYPE: text(TEXT_MAX, 0, 'ALL'),
     ROUTING: names(15),
     SVCTIMEOUT: num(0, INT_MAX, 0),

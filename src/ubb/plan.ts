@@ -2,9 +2,19 @@
 // choice of the machine and the making of absolute paths; must not know how anything is started. Ask only for a Domain without faults.
 
 import { resolve } from 'node:path';
-import { formatFault, shown, type Fault } from './fault.ts';
+import { formatFault, shown, sortFaults, type Fault } from './fault.ts';
 import { lmidList } from './machines.ts';
-import type { Domain, Group, ListenAddress, Machine, Note, Queue, Server, SpaceLimits } from './model.ts';
+import type {
+  Domain,
+  Group,
+  ListenAddress,
+  Machine,
+  Note,
+  Queue,
+  Server,
+  Space,
+  SpaceLimits,
+} from './model.ts';
 import { macrosThatMatter } from './unfilled.ts';
 
 export interface HostPlan {
@@ -33,6 +43,8 @@ export interface HostPlan {
 export interface SpacePlan {
   readonly name: string;
   readonly group: string;
+  /** The configuration, as messages name it. */
+  readonly file: string;
   /** Absolute directory. */
   readonly device: string;
   /** It has a line in *QSPACES and is created when missing; else it must exist. */
@@ -134,6 +146,8 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
   const servers = domain.servers.filter((server) => names.has(server.group));
   const appdir = choice.appdir ?? resolve(domain.directory, machine.appdir);
   const here = (note: Note): boolean => note.group === undefined || names.has(note.group);
+  const spaceOf = new Map(groups.map((group) => [group.name, group.queueSpace?.space ?? '']));
+  const declared = declaredSpaces(domain);
   const plan: HostPlan = {
     lmid: machine.lmid,
     appdir,
@@ -141,9 +155,9 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     maxGtt: machine.maxGtt,
     blockTimeMs: domain.resources.blockTimeMs,
     maxTranTimeS: domain.resources.maxTranTimeS,
-    spaces: groups.flatMap((group) => planSpace(domain, group, appdir)),
-    tmqueues: servers.flatMap((server) => planTmqueue(domain, server)),
-    forwarders: servers.flatMap((server) => planForwarder(domain, server)),
+    spaces: groups.flatMap((group) => planSpace(domain, group, { appdir, declared })),
+    tmqueues: servers.flatMap((server) => planTmqueue(server, spaceOf)),
+    forwarders: servers.flatMap((server) => planForwarder(server, spaceOf)),
     services: domain.services.map(({ name, group, prio, load, blockTimeS }) => ({
       name,
       group,
@@ -155,10 +169,20 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
       .filter(({ role }) => role.kind === 'application')
       .map(({ name, group, srvid, min, max }) => ({ name, group, srvid, min, max })),
     notYet: domain.notYet.filter(here),
-    macros: macrosThatMatter(domain, { machine, groups, servers }),
+    macros: macrosThatMatter(domain, { machines: [machine], groups, servers }),
     warnings: domain.warnings.filter(here).map(formatFault),
   };
   return { ok: true, plan };
+}
+
+/** Everything for which `start` refuses on one machine or another: what is not supported yet, and macros that matter. */
+export function obstaclesOf(domain: Domain): Fault[] {
+  return obstacles({ macros: macrosThatMatter(domain, domain), notYet: domain.notYet });
+}
+
+/** Those of one machine. */
+export function obstacles({ macros, notYet }: Pick<HostPlan, 'macros' | 'notYet'>): Fault[] {
+  return sortFaults([...macros, ...notYet]);
 }
 
 function chooseMachine(domain: Domain, choice: HostChoice): Machine | Fault {
@@ -177,20 +201,46 @@ function chooseMachine(domain: Domain, choice: HostChoice): Machine | Fault {
   return { file, line: 0, column: 0, word: shown(lmid ?? hostname), message };
 }
 
-function planSpace(domain: Domain, group: Group, appdir: string): SpacePlan[] {
+interface Declared {
+  readonly space: Space;
+  readonly queues: readonly Queue[];
+}
+
+/** The lines of QSPACES by group and name, each with its queues. */
+function declaredSpaces(domain: Domain): ReadonlyMap<string, Declared> {
+  const queues = new Map<string, Queue[]>();
+  for (const queue of domain.queues) {
+    const list = queues.get(queue.space);
+    if (list === undefined) queues.set(queue.space, [queue]);
+    else list.push(queue);
+  }
+  return new Map(
+    domain.spaces.map((space) => [
+      `${space.group}\n${space.name}`,
+      { space, queues: queues.get(space.name) ?? [] },
+    ]),
+  );
+}
+
+function planSpace(
+  domain: Domain,
+  group: Group,
+  { appdir, declared }: { appdir: string; declared: ReadonlyMap<string, Declared> },
+): SpacePlan[] {
   const { queueSpace } = group;
   if (queueSpace === undefined) return [];
   const { device, space: name } = queueSpace;
-  const space = domain.spaces.find((candidate) => candidate.name === name && candidate.group === group.name);
-  const queues = space === undefined ? [] : domain.queues.filter((queue) => queue.space === name);
+  const found = declared.get(`${group.name}\n${name}`);
+  const space = found?.space;
   const plan = {
     name,
     group: group.name,
+    file: domain.file,
     device: resolve(appdir, device),
     declared: space !== undefined,
     errorQueue: space?.errorQueue ?? '',
     limits: space?.limits ?? NO_LIMITS,
-    queues: queues.map(planQueue),
+    queues: (found?.queues ?? []).map(planQueue),
     line: space?.line ?? group.line,
   };
   return [plan];
@@ -200,20 +250,16 @@ function planQueue({ entry: _entry, space: _space, ...attributes }: Queue): Queu
   return attributes;
 }
 
-function spaceOf(domain: Domain, server: Server): string {
-  return domain.groups.find((group) => group.name === server.group)?.queueSpace?.space ?? '';
-}
-
-function planTmqueue(domain: Domain, server: Server): TmqueuePlan[] {
+function planTmqueue(server: Server, spaceOf: ReadonlyMap<string, string>): TmqueuePlan[] {
   const { role, group, srvid, line } = server;
   if (role.kind !== 'tmqueue') return [];
   const { aliases, timeoutS } = role;
-  return [{ group, srvid, aliases, timeoutS, space: spaceOf(domain, server), line }];
+  return [{ group, srvid, aliases, timeoutS, space: spaceOf.get(group) ?? '', line }];
 }
 
-function planForwarder(domain: Domain, server: Server): ForwarderPlan[] {
+function planForwarder(server: Server, spaceOf: ReadonlyMap<string, string>): ForwarderPlan[] {
   const { role, group, srvid, line, min } = server;
   if (role.kind !== 'tmqforward') return [];
   const { queues, timeoutS, idleS } = role;
-  return [{ group, srvid, queues, timeoutS, idleS, instances: min, space: spaceOf(domain, server), line }];
+  return [{ group, srvid, queues, timeoutS, idleS, instances: min, space: spaceOf.get(group) ?? '', line }];
 }

@@ -3,7 +3,7 @@
 
 import { LIMIT } from '../../proto/codes.ts';
 import { type Checker, EntryView } from './checker.ts';
-import { shown } from './fault.ts';
+import { shown, shownList } from './fault.ts';
 import type { Group, Queue, Space } from './model.ts';
 import type { Entry, Section } from './parser.ts';
 import {
@@ -22,9 +22,10 @@ export function buildSpaces(
   groups: readonly Group[],
 ): Space[] {
   const spaces = (section?.entries ?? []).map((entry) => buildSpace(checker, entry));
+  const byName = new Map(groups.map((group) => [group.name, group]));
   const seen = new Map<string, Space>();
   for (const space of spaces) {
-    checkSpaceGroup(checker, space, groups);
+    checkSpaceGroup(checker, space, byName.get(space.group));
     const key = `${space.group}\n${space.name}`;
     const first = seen.get(key);
     if (first === undefined) seen.set(key, space);
@@ -35,6 +36,7 @@ export function buildSpaces(
     }
   }
   checkSpaceNames(checker, groups);
+  if (section !== undefined) warnOfUndeclared(checker, groups, spaces);
   return spaces;
 }
 
@@ -63,6 +65,19 @@ function buildSpace(checker: Checker, entry: Entry): Space {
   };
 }
 
+/** With *QSPACES in the file, a group's space without a line there was perhaps forgotten, or its line taken out. */
+function warnOfUndeclared(checker: Checker, groups: readonly Group[], spaces: readonly Space[]): void {
+  const declared = new Set(spaces.map((space) => space.group));
+  for (const { name, queueSpace, entry } of groups) {
+    if (queueSpace === undefined || declared.has(name)) continue;
+    const view = new EntryView(checker, 'GROUPS', entry);
+    if (view.isMacro('OPENINFO') || view.isMacro('TMSNAME')) continue;
+    const { space } = queueSpace;
+    const message = `queue space ${shown(space)} of group ${shown(name)} has no line in *QSPACES: it must exist, and is used as it is`;
+    checker.warn({ at: view.spot('OPENINFO'), word: space, group: name }, message);
+  }
+}
+
 /** Blank, slash and letters of any script are legal; a control character would spoil every listing. */
 function checkName(checker: Checker, entry: Entry, bytesMax: number): void {
   const { text } = entry.name;
@@ -73,9 +88,8 @@ function checkName(checker: Checker, entry: Entry, bytesMax: number): void {
   checker.fault(entry.name, text, message);
 }
 
-function checkSpaceGroup(checker: Checker, space: Space, groups: readonly Group[]): void {
+function checkSpaceGroup(checker: Checker, space: Space, group: Group | undefined): void {
   const at = new EntryView(checker, 'QSPACES', space.entry).spot('SRVGRP');
-  const group = groups.find((candidate) => candidate.name === space.group);
   if (space.group === '') return;
   if (group === undefined) {
     const message = `SRVGRP: group ${shown(space.group)} does not exist; legal: a group of *GROUPS`;
@@ -119,7 +133,9 @@ export function buildQueues(
   section: Section | undefined,
   spaces: readonly Space[],
 ): Queue[] {
-  const queues = (section?.entries ?? []).map((entry) => buildQueue(checker, entry, spaces));
+  const byName = new Map<string, Space[]>();
+  for (const space of spaces) byName.set(space.name, [...(byName.get(space.name) ?? []), space]);
+  const queues = (section?.entries ?? []).map((entry) => buildQueue(checker, entry, byName));
   const seen = new Map<string, Queue>();
   for (const queue of queues) {
     const key = `${queue.space}\n${queue.name}`;
@@ -139,14 +155,14 @@ export function buildQueues(
   return queues;
 }
 
-function buildQueue(checker: Checker, entry: Entry, spaces: readonly Space[]): Queue {
+function buildQueue(checker: Checker, entry: Entry, spaces: ReadonlyMap<string, Space[]>): Queue {
   const view = new EntryView(checker, 'QUEUES', entry);
   view.checkRequired();
   checkName(checker, entry, LIMIT.TMQNAMELEN);
   const space = view.text('QSPACE');
-  const owners = spaces.filter((candidate) => candidate.name === space);
+  const owners = spaces.get(space) ?? [];
   if (view.given('QSPACE') && owners.length === 0) {
-    const legal = spaces.map((candidate) => shown(candidate.name)).join(', ') || 'none is defined';
+    const legal = shownList([...spaces.keys()]);
     checker.missing(
       view.spot('QSPACE'),
       space,

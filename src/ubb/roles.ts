@@ -48,6 +48,7 @@ export function buildRole(view: EntryView): Role {
   if (kind === 'tmqueue') return reader.tmqueue();
   if (kind === 'tmqforward') return reader.tmqforward();
   if (kind === 'wsl') return reader.wsl();
+  if (kind === 'system') reader.remarkSystemServer();
   return { kind };
 }
 
@@ -101,11 +102,19 @@ class CloptReader {
     };
   }
 
+  remarkSystemServer(): void {
+    const { text, line, column } = this.#view.entry.name;
+    const message = `${shown(text)} is one of Tuxedo's own servers; it has no meaning here`;
+    this.#view.checker.remark('no meaning here', { at: { line, column }, word: text, message });
+  }
+
   /** Only the addresses count: handlers, ports and timeouts of the workstation product have no meaning here. */
   wsl(): Role {
     const { uargs } = this.#clopt();
     const listen: ListenAddress[] = [];
-    for (const { name, argument, index } of parseOptions(uargs, WSL_OPTIONS).options) {
+    for (const option of parseOptions(uargs, WSL_OPTIONS).options) {
+      const { name, argument, index } = option;
+      if (name !== 'n') this.#remarkOption(option);
       if (name !== 'n' || findMacros(argument).length > 0) continue;
       const at = this.#at(index);
       const address = parseAddress(argument);
@@ -123,7 +132,17 @@ class CloptReader {
   #clopt(): ReturnType<typeof parseClopt> {
     const clopt = parseClopt(this.#text);
     this.#refuseLeftovers('CLOPT before "--"', clopt.servopts);
+    // -A is what every server says, and -s of TMQUEUE is used.
+    const isQueue = roleKind(this.#view.entry.name.text) === 'tmqueue';
+    for (const option of clopt.servopts.options) {
+      if (option.name !== 'A' && !(isQueue && option.name === 's')) this.#remarkOption(option);
+    }
     return clopt;
+  }
+
+  #remarkOption({ name, index }: Option): void {
+    const message = `option -${name} of ${shown(this.#view.entry.name.text)} has no meaning here`;
+    this.#view.checker.remark('no meaning here', { at: this.#at(index), word: `-${name}`, message });
   }
 
   #refuseLeftovers(whose: string, list: OptionList): void {

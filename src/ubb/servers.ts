@@ -3,7 +3,7 @@
 
 import { type Checker, EntryView } from './checker.ts';
 import { shown } from './fault.ts';
-import type { Group, Server } from './model.ts';
+import type { Group, Role, Server } from './model.ts';
 import type { Entry, Section } from './parser.ts';
 import { buildRole } from './roles.ts';
 import { byteLength } from './values.ts';
@@ -40,6 +40,8 @@ function buildServer(checker: Checker, entry: Entry): Server {
     const message = `MAX ${max} is less than MIN ${min}; legal: MAX ${min}..1000`;
     checker.fault(view.spot(own), `${own === 'MAX' ? max : min}`, message);
   }
+  const role = buildRole(view);
+  remarkInstances(view, { role, more: max > min });
   return {
     entry,
     name: text,
@@ -54,10 +56,25 @@ function buildServer(checker: Checker, entry: Entry): Server {
     maxGen: view.number('MAXGEN'),
     graceS: view.number('GRACE'),
     rcmd: view.text('RCMD'),
-    role: buildRole(view),
+    role,
     line,
     column,
   };
+}
+
+/** Only forwarders have instances here, as many as MIN says; those above are started by id, which comes later. */
+function remarkInstances(view: EntryView, { role, more }: { role: Role; more: boolean }): void {
+  for (const key of ['MIN', 'MAX']) {
+    const parameter = view.find(key);
+    if (parameter === undefined) continue;
+    if (role.kind !== 'tmqforward') {
+      const message = `${key} of *SERVERS has no meaning here but for TMQFORWARD`;
+      view.checker.remark('no meaning here', { at: parameter.key, word: key, message });
+    } else if (key === 'MAX' && more) {
+      const message = 'MAX above MIN is not yet in effect: MIN instances of TMQFORWARD are started';
+      view.checker.remark('not yet in effect', { at: parameter.key, word: key, message });
+    }
+  }
 }
 
 function checkGroup(checker: Checker, server: Server, group: Group | undefined): void {

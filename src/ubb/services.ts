@@ -7,6 +7,8 @@ import type { Group, Service } from './model.ts';
 import type { Entry, Section } from './parser.ts';
 import { byteLength } from './values.ts';
 
+const BUFFER_TYPES_MAX = 32;
+
 /** What a service's checks refer to. */
 export interface ServiceContext {
   readonly groups: readonly Group[];
@@ -36,6 +38,7 @@ export function buildServices(
       const message = `ROUTING: criterion ${shown(routing)} does not exist; legal: an entry of *ROUTING`;
       checker.missing(view.spot('ROUTING'), routing, message);
     }
+    warnOfLoss(checker, service);
     const first = seen.get(`${name}\n${group ?? ''}`);
     if (first === undefined) seen.set(`${name}\n${group ?? ''}`, service);
     else {
@@ -44,6 +47,31 @@ export function buildServices(
     }
   }
   return services;
+}
+
+/** What is not yet in effect and changes what a service does: said at every start, not only by `check -v`. */
+function warnOfLoss(checker: Checker, { entry, group, autotran, routing }: Service): void {
+  const view = new EntryView(checker, 'SERVICES', entry);
+  if (autotran) {
+    const message = 'AUTOTRAN=Y is not yet in effect: no transaction is started for a request that has none';
+    checker.warn({ at: view.spot('AUTOTRAN'), word: 'AUTOTRAN', group }, message);
+  }
+  if (routing !== '') {
+    const message = 'ROUTING is not yet in effect: a request goes to any server that offers the service';
+    checker.warn({ at: view.spot('ROUTING'), word: routing, group }, message);
+  }
+}
+
+/** `ALL`, or types separated by `;`, each with subtypes after a colon: at most 32 combinations [spec 6.5]. */
+function checkBufferTypes(view: EntryView): void {
+  const text = view.text('BUFTYPE').replace(/;\s*$/, '');
+  if (!view.given('BUFTYPE') || view.isMacro('BUFTYPE')) return;
+  const names = text.split(';').flatMap((type) => type.split(':').slice(-1).join().split(','));
+  const isEmpty = /(^|[;:,])\s*([;:,]|$)/.test(text) && text !== '';
+  const twice = text.split(';').some((type) => type.split(':').length > 2);
+  if (!isEmpty && !twice && names.length <= BUFFER_TYPES_MAX) return;
+  const legal = `ALL, or TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...] with at most ${BUFFER_TYPES_MAX} combinations`;
+  view.checker.fault(view.spot('BUFTYPE'), text, `BUFTYPE: ${shown(text)} is not legal; legal: ${legal}`);
 }
 
 function buildService(checker: Checker, entry: Entry): Service {
@@ -57,6 +85,7 @@ function buildService(checker: Checker, entry: Entry): Service {
       `service name ${shown(text)} has ${bytes} bytes; legal: 1..${LIMIT.TMQNAMELEN}`,
     );
   }
+  checkBufferTypes(view);
   return {
     entry,
     name: text,

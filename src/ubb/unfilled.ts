@@ -1,4 +1,4 @@
-// Which unfilled macros matter to one machine: those in values it acts on, and those that decide what belongs to it. TUXDIR or an
+// Which unfilled macros matter to a machine, or to several: those in values it acts on, and those that decide what belongs to it. TUXDIR or an
 // application server's CLOPT may keep theirs. Must not know how a macro is written (values.ts).
 
 import { findParameter } from './checker.ts';
@@ -9,7 +9,7 @@ import type { Entry, Value } from './parser.ts';
 import type { SectionName } from './sections.ts';
 
 export interface Hosted {
-  readonly machine: Machine;
+  readonly machines: readonly Machine[];
   readonly groups: readonly Group[];
   readonly servers: readonly Server[];
 }
@@ -18,15 +18,16 @@ interface HasEntry {
   readonly entry: Entry;
 }
 
-export function macrosThatMatter(domain: Domain, { machine, groups, servers }: Hosted): Fault[] {
+export function macrosThatMatter(domain: Domain, { machines, groups, servers }: Hosted): Fault[] {
   const roles = servers.filter(({ role }) => role.kind !== 'application' && role.kind !== 'system');
   const names = new Set(groups.map((group) => group.name));
   const spaces = domain.spaces.filter((space) => names.has(space.group));
-  const queues = domain.queues.filter((queue) => spaces.some((space) => space.name === queue.space));
+  const spaceNames = new Set(spaces.map((space) => space.name));
+  const queues = domain.queues.filter((queue) => spaceNames.has(queue.space));
   const acting = [
     ...placing(domain),
     ...effective('RESOURCES', [domain.resources]),
-    ...effective('MACHINES', [machine]),
+    ...effective('MACHINES', machines),
     ...effective('GROUPS', groups.filter(isQueued)),
     ...effective('SERVERS', roles),
     ...effective('SERVICES', domain.services),

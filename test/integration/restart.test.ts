@@ -1,9 +1,11 @@
 // A clean stop and a start: what stays as it was (messages, order, fields, retry counts, delays, ids) and what a changed configuration
 // does to queues that exist [DESIGN 2, 3, 4 Time, 6; spec 2.6, 8.5; C11, C35, C45, C53].
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Context, TPQ } from '../../clients/typescript/index.ts';
 import { daemonForTest, eventually, type InProcess } from '../support/in-process.ts';
-import type { QueueText, SpaceText } from '../support/ubb-text.ts';
+import { type QueueText, type SpaceText, ubbText } from '../support/ubb-text.ts';
 import { codeOf, corridOf, ctlOf, drain, OUTPUTS, peek, put, putId, SPACE, take } from './helpers.ts';
 
 function start(...queues: (string | QueueText)[]): Promise<InProcess> {
@@ -25,6 +27,12 @@ async function isThere(ctx: Context): Promise<boolean> {
 
 function space(...queues: (string | QueueText)[]): { spaces: SpaceText[] } {
   return { spaces: [{ errorQueue: 'ERRQ', queues: ['ERRQ', ...queues] }] };
+}
+
+function withErrorQueue(errorQueue?: string): string {
+  return ubbText({
+    spaces: [{ ...(errorQueue === undefined ? {} : { errorQueue }), queues: ['Q', 'E', 'F'] }],
+  });
 }
 
 async function fail(ctx: Context, queue: string): Promise<void> {
@@ -259,8 +267,68 @@ describe('a changed configuration (C53)', () => {
     await ctx.tpenqueue('SECOND', 'Q', null, 'x');
     await daemon.restart({ spaces: [{ queues: ['Q'] }] });
     expect(await codeOf(ctx.tpdequeue('SECOND', 'Q', null, null))).toBe('TPENOENT');
+    // Its device is not in the file any more: nobody knows that it is there.
+    expect(daemon.lines('warn', 'SECOND')).toEqual([]);
     await daemon.restart(both);
     expect((await ctx.tpdequeue('SECOND', 'Q', null, null)).data).toBe('x');
+  });
+
+  it('a space that is no longer in the file, on a device that is, is warned about', async () => {
+    const both = ubbText({ spaces: [{ queues: ['Q'] }, { name: 'a/b ä', alias: 'SECOND', queues: ['Q'] }] })
+      .replace('data2:', 'data1:')
+      .replace('a/b ä SRVGRP=G2', '"a/b ä" SRVGRP=G2')
+      .replace('QSPACE=a/b ä', 'QSPACE="a/b ä"');
+    const daemon = await daemonForTest(both);
+    const ctx = await daemon.join();
+    await ctx.tpenqueue('SECOND', 'Q', null, 'x');
+    expect(daemon.lines('warn')).toEqual([]);
+    mkdirSync(join(daemon.dir, 'data1', 'lost+found'));
+    await daemon.restart(ubbText({ spaces: [{ queues: ['Q'] }] }));
+    const device = join(daemon.dir, 'data1');
+    expect(daemon.lines('warn')).toEqual([
+      `warn queue space a/b ä lies on device ${device} but is no longer in the configuration; it stays, with its messages ` +
+        JSON.stringify({ space: 'a/b ä', device }),
+    ]);
+    await daemon.restart(both);
+    expect((await ctx.tpdequeue('SECOND', 'Q', null, null)).data).toBe('x');
+  });
+
+  it('a space whose line in *QSPACES was taken out is used as it is', async () => {
+    const text = ubbText({ spaces: [{ errorQueue: 'E', queues: ['Q', 'E'] }] });
+    const daemon = await daemonForTest(text);
+    const ctx = await daemon.join();
+    await put(ctx, 'Q', 'x');
+    await daemon.restart(text.replace(/^QSPACE SRVGRP[^]*/m, ''));
+    expect((await daemon.queue('Q')).messages).toBe(1);
+    await fail(ctx, 'Q');
+    expect(await drain(ctx, 'E')).toEqual(['x']);
+  });
+
+  it('another error queue, or none, is reported', async () => {
+    const daemon = await daemonForTest(withErrorQueue('E'));
+    expect(daemon.lines('changed')).toEqual([]);
+    await daemon.restart(withErrorQueue('E'));
+    expect(daemon.lines('changed')).toEqual([]);
+    await daemon.restart(withErrorQueue('F'));
+    await daemon.restart(withErrorQueue());
+    expect(daemon.log.map(({ message }) => message).filter((message) => message.includes('changed'))).toEqual(
+      ['queue space QSPACE changed: errorQueue E → F', 'queue space QSPACE changed: errorQueue F → none'],
+    );
+  });
+
+  it('a changed ORDER is refused with its place, all of them at once, and nothing is changed', async () => {
+    const daemon = await start({ name: 'Q', retries: 1 }, 'R');
+    await daemon.stop();
+    const changed = ['Q', 'R'].map((name) => ({ name, retries: 7, more: 'ORDER=lifo' }));
+    const lines = ubbText(space(...changed)).split('\n');
+    const expected = ['Q', 'R'].map((name) => {
+      const place = `ubbconfig:${lines.findIndex((line) => line.startsWith(`"${name}"`)) + 1}:1`;
+      const what = 'ORDER is fixed when a queue is created: it is fifo, the configuration says lifo';
+      return `${place}: queue ${name}: ${what}; legal: ORDER="fifo", or a queue of another name`;
+    });
+    await expect(daemon.restart(space(...changed))).rejects.toThrow(new Error(expected.join('\n')));
+    await daemon.restart(space({ name: 'Q', retries: 1 }, 'R'));
+    expect(daemon.lines('changed')).toEqual([]);
   });
 
   it('a new queue is created, an error queue is added to a space that had none', async () => {

@@ -169,6 +169,20 @@ const CHECKS: Row[] = [
     ['f:13:11: ROUTING: criterion R does not exist; legal: an entry of *ROUTING'],
   ],
   [
+    'buffer types',
+    ubbWith(
+      `*SERVICES\nA BUFTYPE="FML;VIEW:v,w;STRING"\nB BUFTYPE=ALL\nC BUFTYPE="FML;"\nD BUFTYPE="FML;;VIEW"\nE BUFTYPE="VIEW:a:b"\n` +
+        `F BUFTYPE="VIEW:${Array.from({ length: 32 }, (_, i) => `v${i}`).join(',')}"\n` +
+        `G BUFTYPE="FML;VIEW:${Array.from({ length: 32 }, (_, i) => `v${i}`).join(',')}"\n`,
+    ),
+    [
+      'f:16:11: BUFTYPE: FML;;VIEW is not legal; legal: ALL, or TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...] with at most 32 combinations',
+      'f:17:11: BUFTYPE: VIEW:a:b is not legal; legal: ALL, or TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...] with at most 32 combinations',
+      'f:19:11: BUFTYPE: FML;VIEW:v0,v1,v2,v3,v4,v5,v6,v7,v8,v9,v10,v11,v12,v13,v14,v… is not legal; ' +
+        'legal: ALL, or TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...] with at most 32 combinations',
+    ],
+  ],
+  [
     'service name',
     ubbWith(`*SERVICES\n${'S'.repeat(128)}\n`),
     [`f:13:1: service name ${'S'.repeat(60)}… has 128 bytes; legal: 1..127`],

@@ -208,8 +208,13 @@ describe('accepted without meaning', () => {
     expect(domain.notes.map((note) => `${note.line} ${note.message}`)).toEqual([
       '2 IPCKEY of *RESOURCES has no meaning here',
       '6 MAXWSCLIENTS of *MACHINES has no meaning here',
+      '9 TMSNAME of *GROUPS has no meaning here unless it is TMS_QM',
+      '9 OPENINFO of *GROUPS has no meaning here without TMSNAME=TMS_QM',
       '10 section *NETGROUPS has no meaning here',
+      "13 JSL is one of Tuxedo's own servers; it has no meaning here",
       '13 SECONDARYRQ of *SERVERS has no meaning here',
+      "14 GWADM is one of Tuxedo's own servers; it has no meaning here",
+      "15 DMADM is one of Tuxedo's own servers; it has no meaning here",
       '15 RESTART of *SERVERS is not yet in effect',
       '17 AUTOTRAN of *SERVICES is not yet in effect',
       '17 TRANTIME of *SERVICES is not yet in effect',
@@ -219,8 +224,49 @@ describe('accepted without meaning', () => {
       '19 FIELD of *ROUTING is not yet in effect',
       '19 RANGES of *ROUTING is not yet in effect',
     ]);
+    expect(domain.warnings.map(formatFault)).toEqual([
+      'f:17:12: AUTOTRAN=Y is not yet in effect: no transaction is started for a request that has none',
+      'f:17:61: ROUTING is not yet in effect: a request goes to any server that offers the service',
+    ]);
     expect(planOf(text).applicationServers).toEqual([]);
     expect(planOf(text).macros).toEqual([]);
+  });
+
+  test('options of Tuxedo servers that do nothing here are notes, each at its place', () => {
+    const text = withServers(
+      'TMQUEUE SRVGRP=QG SRVID=1 CLOPT="-A -r -e err -s S:TMQUEUE -- -t 3"\n' +
+        'TMQFORWARD SRVGRP=QG SRVID=2 CLOPT="-A -n 5\n -- -q A"\n' +
+        'WSL SRVGRP=AG SRVID=3 RQADDR=x CLOPT="-A -- -n //h:1 -m2 -a"\n' +
+        'a SRVGRP=AG SRVID=4 CLOPT="-A -r -e err"\n',
+    );
+    const { faults, notes } = domainOf(text);
+    expect(faults).toEqual([]);
+    expect(notes.slice(1).map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual([
+      '11:38 option -r of TMQUEUE has no meaning here',
+      '11:43 option -e of TMQUEUE has no meaning here',
+      '12:43 option -n of TMQFORWARD has no meaning here',
+      '14:23 RQADDR of *SERVERS has no meaning here',
+      '14:56 option -m of WSL has no meaning here',
+      '14:59 option -a of WSL has no meaning here',
+    ]);
+    expect(new Set(notes.map((note) => note.status))).toEqual(new Set(['no meaning here']));
+  });
+
+  test('MIN and MAX are notes where they do nothing', () => {
+    const text = withServers(
+      'DEFAULT: MIN=2\na SRVGRP=AG SRVID=1\nTMQFORWARD SRVGRP=QG SRVID=10 CLOPT="-- -q A"\n' +
+        'TMQFORWARD SRVGRP=QG SRVID=20 MAX=2 CLOPT="-- -q A"\nTMQFORWARD SRVGRP=QG SRVID=30 MAX=3 CLOPT="-- -q A"\n' +
+        'TMQUEUE SRVGRP=QG SRVID=40 MAX=5\n',
+    );
+    expect(
+      domainOf(text)
+        .notes.slice(1)
+        .map(({ line, message }) => `${line} ${message}`),
+    ).toEqual([
+      '11 MIN of *SERVERS has no meaning here but for TMQFORWARD',
+      '15 MAX above MIN is not yet in effect: MIN instances of TMQFORWARD are started',
+      '16 MAX of *SERVERS has no meaning here but for TMQFORWARD',
+    ]);
   });
 
   test('every default of a server and a service', () => {

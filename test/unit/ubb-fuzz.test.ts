@@ -6,7 +6,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { formatFault } from '../../src/ubb/fault.ts';
-import { planHost } from '../../src/ubb/plan.ts';
+import { parseDomain } from '../../src/ubb/domain.ts';
+import type { Domain } from '../../src/ubb/model.ts';
+import { obstaclesOf, planHost } from '../../src/ubb/plan.ts';
+import { printModel } from '../../src/ubb/printed-model.ts';
 import { domainOf, faultsOf, random } from '../support/ubb.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -17,7 +20,17 @@ const SHARED = `${process.env['TMQUEUE_SHARED'] ?? `${root}../shared`}/ubb`;
 const sharedFiles = existsSync(SHARED) ? readdirSync(SHARED).filter((name) => name.endsWith('.ubb')) : [];
 
 const example = readFileSync(`${root}ubbconfig.example`, 'utf8');
-const samples = [example, ...sharedFiles.map((name) => readFileSync(`${SHARED}/${name}`, 'utf8'))];
+const ownSamples = readdirSync(`${root}config/samples`);
+const samples = [
+  example,
+  ...ownSamples.map((name) => readFileSync(`${root}config/samples/${name}`, 'utf8')),
+  ...sharedFiles.map((name) => readFileSync(`${SHARED}/${name}`, 'utf8')),
+];
+
+/** As with --expand-env; the variables are those of the snippets, one of them with odd contents. */
+function expandedDomainOf(bytes: Uint8Array): Domain {
+  return parseDomain({ file: 'f', directory: '/conf', bytes, env: { A: 'x"\\\n=,$B', B: '', APPDIR: '.' } });
+}
 
 const SNIPPETS = [
   '"',
@@ -111,9 +124,9 @@ test(
       const bytes = mutate(samples[below(samples.length)] ?? example, below);
       const lines = new TextDecoder().decode(bytes).split(/\r\n|\r|\n/);
       const started = Date.now();
-      const domain = domainOf(bytes);
+      const domain = runs % 4 === 3 ? expandedDomainOf(bytes) : domainOf(bytes);
       const result = planHost(domain, { hostname: 'h' });
-      expect(Date.now() - started, `seed ${SEED}, run ${runs}`).toBeLessThan(1000);
+      expect(Date.now() - started, `seed ${SEED}, run ${runs}`).toBeLessThan(10_000);
       const notes = [
         ...domain.faults,
         ...domain.warnings,
@@ -122,6 +135,8 @@ test(
         ...domain.macros,
       ];
       if (result.ok) notes.push(...result.plan.macros, ...result.plan.notYet);
+      notes.push(...obstaclesOf(domain));
+      if (domain.faults.length === 0) JSON.stringify(printModel(domain));
       for (const { line, column, message } of notes) {
         const inside =
           line >= 0 &&

@@ -174,6 +174,7 @@ describe('spaces and queues', () => {
       {
         name: 'SPACE',
         group: 'QG',
+        file: 'f',
         device: '/conf/app/dev',
         declared: true,
         errorQueue: 'E',
@@ -191,6 +192,7 @@ describe('spaces and queues', () => {
         queues: [
           { ...base, name: 'E', retries: 0, delayS: 1, line: 16, column: 1 },
           {
+            ...base,
             name: 'WEIRD NAME',
             retries: 2,
             delayS: 1,
@@ -309,8 +311,13 @@ describe('ubbconfig.example', () => {
 });
 
 test.each([
-  ['a missing file', '/nonexistent/ubb', /^\/nonexistent\/ubb: cannot be read: ENOENT/],
-  ['a folder', '/tmp', /^\/tmp: cannot be read: EISDIR/],
+  ['a missing file', '/nonexistent/ubb', /^\/nonexistent\/ubb: cannot be read: there is no such file$/],
+  [
+    'a file without end',
+    '/dev/zero',
+    /^\/dev\/zero: is larger than a UBBCONFIG may be; legal: up to 16777216 bytes$/,
+  ],
+  ['a folder', '/tmp', /^\/tmp: is a directory; legal: the name of a UBBCONFIG file$/],
 ])('%s is a fault', (_what, path, expected) => {
   const { faults } = readDomain(path);
   expect(faults.length).toBe(1);

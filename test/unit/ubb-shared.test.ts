@@ -20,6 +20,11 @@ interface Expected {
   readonly macros: string[];
 }
 
+/** Lines and words of the warnings; none where a file is not listed. */
+const WARNINGS: Record<string, string[]> = {
+  '08-tuxapp-queue.ubb': ['116 AUTOTRAN', '118 AUTOTRAN', '118 ROUT1'],
+};
+
 const EXPECTED: Record<string, Expected> = {
   '08-tuxapp-queue.ubb': {
     lmid: 'MACH1',
@@ -63,7 +68,7 @@ for (const name of files) {
   test(`${name} is accepted as it stands`, () => {
     const domain = readDomain(`${folder}/${name}`);
     expect(domain.faults.map(formatFault)).toEqual([]);
-    expect(domain.warnings).toEqual([]);
+    expect(domain.warnings.map(({ line, word }) => `${line} ${word}`)).toEqual(WARNINGS[name] ?? []);
     expect(domain.notYet).toEqual([]);
     const result = planHost(domain, { hostname: 'elsewhere' });
     if (!result.ok) throw new Error(formatFault(result.fault));
