@@ -38,7 +38,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/tmqforward': ['src/base', 'src/queue', 'src/engine', 'src/atmi', 'proto'],
   'src/admin': ['src/base', 'src/queue', 'src/engine', 'src/atmi', 'proto'],
   'src/net': ['src/base', 'src/engine', 'src/atmi', 'src/tmqueue', 'src/tmqforward', 'src/admin', 'proto'],
-  'src/ubb': ['src/base'],
+  'src/ubb': ['src/base', 'src/queue'],
   'src/ulog': ['src/base'],
   'src/boot': [
     'src/base',
