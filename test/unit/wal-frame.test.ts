@@ -196,6 +196,7 @@ describe('names', () => {
     ['ä%', '%C3%A4%25'],
     ['a_b-9', 'a_b-9'],
     ['\0\n', '%00%0A'],
+    ['LOCK', '%4COCK'],
   ])('space %j lives in %s', (space, dir) => {
     expect(spaceDirectoryName(space)).toBe(dir);
   });
