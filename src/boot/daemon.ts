@@ -126,6 +126,7 @@ export class Daemon {
       this.addresses.push(await listener.listen(endpoint));
     }
     for (const forwarder of this.forwarders) forwarder.start();
+    this.devices.warnOfOthers(plan.spaces);
     this.devices.warmUp();
   }
 

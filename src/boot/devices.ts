@@ -1,7 +1,7 @@
 // Devices and the spaces on them: one OS lock a device, one log a space, and what the configuration says of a space brought into it.
 // Nothing is ever destroyed here: a queue that vanished from the file stays, and is warned about. A change that a queue cannot take is a
 // fault that stops the start, with its place in the file.
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
@@ -16,7 +16,7 @@ import { DeviceLock } from '../wal/local/device-lock.ts';
 import type { FileIo } from '../wal/local/file-io.ts';
 import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
-import { spaceDirectoryName } from '../wal/local/segment.ts';
+import { spaceDirectoryName, spaceOfDirectory } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
 
 export interface DeviceOptions {
@@ -89,6 +89,10 @@ export class Devices {
     });
     try {
       await this.configure(plan, engine);
+      if (engine.space.name === '') {
+        const place = `its log in ${dir} does not say what it was made with`;
+        throw new Error(`queue space ${plan.name} is not whole: ${place}; *QSPACES does not declare it`);
+      }
     } catch (error) {
       await engine.close();
       throw error;
@@ -100,6 +104,18 @@ export class Devices {
       messages: live,
     });
     return engine;
+  }
+
+  /** Names the queue spaces of the opened devices that the configuration does not: they stay, with their messages. */
+  warnOfOthers(spaces: readonly SpacePlan[]): void {
+    for (const device of this.locks.keys()) {
+      const named = new Set(spaces.filter((one) => one.device === device).map((one) => one.name));
+      const others = readdirSync(device).flatMap((name) => spaceOfDirectory(name) ?? []);
+      for (const space of others.filter((name) => !named.has(name))) {
+        const message = `queue space ${space} is not in the configuration; it stays, with its messages`;
+        this.ports.ulog.warn(message, { space, device });
+      }
+    }
   }
 
   /** Makes the page cache ready, a page at a time, while the daemon serves. */

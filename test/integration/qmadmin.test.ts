@@ -1,12 +1,20 @@
 // qmadmin as operators run it: the built command, fed from files like those of public applications, then the daemon on a UBBCONFIG without
 // *QSPACES, and a message that is forwarded and answered. The public files themselves are tried when they are there.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { tpinit, TPQ, TPQCTL } from '../../clients/typescript/index.ts';
-import { eventually } from '../support/in-process.ts';
+import { eventually, InProcess } from '../support/in-process.ts';
 import { localDevice, runScript } from '../support/qmadmin.ts';
 import { startCli, startToEnd } from './cli-process.ts';
 
@@ -114,7 +122,11 @@ describe('a UBBCONFIG without *QSPACES', () => {
       const made = await qmadmin(filled(commands, dir), [], { QMCONFIG: device });
       expect(made).toEqual({ code: 0, out: '', err: '' });
 
+      await runScript(['qspc OTHER 230001 10 1 1 1 1 "" n 16'], localDevice(device));
       const daemon = await startCli(config, '--listen', '127.0.0.1:0');
+      expect(daemon.stderr).toContain(
+        'queue space OTHER is not in the configuration; it stays, with its messages',
+      );
       const refused = await qmadmin('qopen QSPACE\n', [device]);
       expect(refused.err).toContain(
         `device ${device} is in use by another process (pid ${daemon.child.pid})`,
@@ -161,6 +173,15 @@ describe('a UBBCONFIG without *QSPACES', () => {
       );
     },
   );
+});
+
+describe('a daemon', () => {
+  it('does not serve a space whose log says nothing of it', async () => {
+    const daemon = new InProcess(filled(UBB, '.'));
+    onTestFinished(() => daemon.remove());
+    mkdirSync(`${daemon.dir}/qmconfig/QSPACE`, { recursive: true });
+    await expect(daemon.start()).rejects.toThrow('queue space QSPACE is not whole');
+  });
 });
 
 describe('a command file', () => {

@@ -1,5 +1,13 @@
 // Each command of qmadmin, and the shell around them, from a script on a device of its own.
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { NOT_YET } from '../../src/qmadmin/not-yet.ts';
 import { COMMANDS } from '../../src/qmadmin/table.ts';
@@ -176,6 +184,25 @@ describe('qspacecreate', () => {
     const { err } = await run(...rows.map(([line]) => line));
     for (const [i, [, problem]] of rows.entries()) expect(err[i]).toContain(`qspacecreate: ${problem}`);
     expect(readdirSync(path).sort()).toEqual(['LOCK', 'SP', 'device-list.json']);
+  });
+});
+
+describe('qspacelist', () => {
+  it('shows all spaces but those that are damaged, which it names; one alone by its name', async () => {
+    const { path, run } = await withSpace();
+    await run(SPACE.replace('SP', 'S2'), SPACE.replace('SP', 'S3'));
+    rmSync(`${path}/S2/000000000001.log`);
+    const segment = readFileSync(`${path}/S3/000000000001.log`);
+    segment.fill(0xff, 0x170, 0x180); // in the definition, which is not the log's last batch
+    writeFileSync(`${path}/S3/000000000001.log`, segment);
+    const ran = await run('qspacelist', 'qspl SP', 'qspl NONE', 'qopen S3');
+    expect(ran.out.map((line) => line.split(' ')[0])).toEqual(['NAME', 'SP', 'NAME', 'SP', 'NAME']);
+    expect(ran.failures).toBe(3);
+    expect(ran.err[0]).toMatch(
+      /^qmadmin: line 1: qspacelist: queue space S2 is not whole: its log in .* does not say .*; queue space S3: .*000000000001\.log/,
+    );
+    expect(ran.err[1]).toBe(`qmadmin: line 3: qspacelist: queue space NONE does not exist on device ${path}`);
+    expect(ran.err[2]).toMatch(/^qmadmin: line 4: qopen: .*S3\/000000000001\.log/);
   });
 });
 

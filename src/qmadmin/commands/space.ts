@@ -1,5 +1,6 @@
 // Queue spaces: qspacecreate, qspacelist, qopen, qclose [spec 5.2, 5.3].
 import { SPACE_DEFAULTS, type SpaceAttributes } from '../../queue/attributes.ts';
+import { LogError } from '../../wal/log-store.ts';
 import { formatTable } from '../listing.ts';
 import { command, type Option, type Shell } from '../command.ts';
 import { RefusedError } from '../port.ts';
@@ -121,9 +122,20 @@ export const qspacelist = command<{ name?: string }, object>({
   async run(shell, { name }) {
     const names = name === undefined ? await shell.device.spaces() : [name];
     const rows: string[][] = [];
-    for (const one of names) rows.push(rowOf(await attributesIn(shell, one), shell.verbose));
+    const unread: string[] = [];
+    for (const one of names) {
+      try {
+        rows.push(rowOf(await attributesIn(shell, one), shell.verbose));
+      } catch (error) {
+        // The others are listed all the same.
+        if (error instanceof RefusedError) unread.push(error.message);
+        else if (error instanceof LogError) unread.push(`queue space ${quoteWord(one)}: ${error.message}`);
+        else throw error;
+      }
+    }
     const header = shell.verbose ? [...COLUMNS, ...MORE_COLUMNS] : COLUMNS;
     for (const line of formatTable([header, ...rows])) shell.print(line);
+    if (unread.length > 0) throw new RefusedError(unread.join('; '));
   },
 });
 

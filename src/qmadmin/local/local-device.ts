@@ -7,7 +7,7 @@ import type { SpaceAttributes } from '../../queue/attributes.ts';
 import { DeviceLock } from '../../wal/local/device-lock.ts';
 import { errorCode, errorText } from '../../wal/local/file-io.ts';
 import { LogError } from '../../wal/log-store.ts';
-import { spaceDirectoryName } from '../../wal/local/segment.ts';
+import { spaceDirectoryName, spaceOfDirectory } from '../../wal/local/segment.ts';
 import {
   freePages,
   RefusedError,
@@ -96,7 +96,10 @@ export class LocalDevice implements DevicePort {
   }
 
   spaces(): Promise<string[]> {
-    return this.holding(async () => (await this.ports.io.readdir(this.path)).flatMap(spaceNameOf).sort());
+    return this.holding(async () => {
+      const names = await this.ports.io.readdir(this.path);
+      return names.flatMap((name) => spaceOfDirectory(name) ?? []).sort();
+    });
   }
 
   createSpace(attributes: SpaceAttributes): Promise<void> {
@@ -139,7 +142,13 @@ export class LocalDevice implements DevicePort {
         `queue space ${quoteWord(name)} does not exist on device ${quoteWord(this.path)}`,
       );
     }
-    return LocalSpace.open({ name, dir }, this.ports, () => this.give());
+    const space = await LocalSpace.open({ name, dir }, this.ports, () => this.give());
+    if (space.attributes().name !== '') return space;
+    // No space is put in its place before its definition is durable.
+    await space.close();
+    throw new RefusedError(
+      `queue space ${quoteWord(name)} is not whole: its log in ${quoteWord(dir)} does not say what it was made with`,
+    );
   }
 
   private async makeSpace(attributes: SpaceAttributes, dir: string): Promise<void> {
@@ -237,15 +246,5 @@ function checkOverlap(entries: readonly DeviceEntry[], { device, offset, pages }
         `pages ${offset}..${offset + pages - 1} overlap entry ${index}, which has ${theirs}`,
       );
     }
-  }
-}
-
-/** The queue space of a directory of the device; none for any other file. */
-function spaceNameOf(directory: string): string[] {
-  try {
-    const name = decodeURIComponent(directory);
-    return name !== '' && spaceDirectoryName(name) === directory ? [name] : [];
-  } catch {
-    return [];
   }
 }

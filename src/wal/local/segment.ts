@@ -35,6 +35,16 @@ export function spaceDirectoryName(space: string): string {
   return name === LOCK_FILE ? `%4C${name.slice(1)}` : name;
 }
 
+/** The queue space whose directory this is, or null: any other file of a device. */
+export function spaceOfDirectory(directory: string): string | null {
+  try {
+    const name = decodeURIComponent(directory);
+    return name !== '' && spaceDirectoryName(name) === directory ? name : null;
+  } catch {
+    return null;
+  }
+}
+
 export function segmentFileName(number: number): string {
   return `${number.toString(16).padStart(NAME_DIGITS, '0')}.log`;
 }
