@@ -90,6 +90,10 @@ export class Devices {
     });
     try {
       await this.configure(plan, engine, isNew);
+      if (engine.space.name === '') {
+        const place = `its log in ${dir} does not say what it was made with`;
+        throw new Error(`queue space ${plan.name} is not whole: ${place}; *QSPACES does not declare it`);
+      }
     } catch (error) {
       await engine.close();
       throw error;

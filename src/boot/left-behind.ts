@@ -2,13 +2,13 @@
 // Reads names only, opens no log, changes nothing.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { markedFirst, segmentNumber, spaceDirectoryName } from '../wal/local/segment.ts';
+import { markedFirst, segmentNumber, spaceOfDirectory } from '../wal/local/segment.ts';
 
 /** The names of the spaces on a device, sorted. A directory without a log is somebody else's. */
 export function spacesOn(device: string): string[] {
   const directories = readdirSync(device, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return directories
-    .flatMap(({ name }) => (hasLog(join(device, name)) ? (spaceOf(name) ?? []) : []))
+    .flatMap(({ name }) => (hasLog(join(device, name)) ? (spaceOfDirectory(name) ?? []) : []))
     .toSorted((a, b) => (a < b ? -1 : 1));
 }
 
@@ -17,15 +17,5 @@ function hasLog(directory: string): boolean {
     return readdirSync(directory).some((name) => markedFirst(name) > 0 || segmentNumber(name) > 0);
   } catch {
     return false;
-  }
-}
-
-/** The space whose directory has this name; undefined when no space has it. */
-function spaceOf(directory: string): string | undefined {
-  try {
-    const space = decodeURIComponent(directory);
-    return spaceDirectoryName(space) === directory ? space : undefined;
-  } catch {
-    return undefined;
   }
 }

@@ -2,6 +2,7 @@
 // parameter (known, once, of its type, macros, notes); must not know what one parameter means to another.
 
 import { assert } from '../base/assert.ts';
+import { nearest } from '../base/similar.ts';
 import { FaultList, FINDINGS_MAX, shown, sortFaults, type Fault, type Finding, type Spot } from './fault.ts';
 import type { Note, NotYet, Remark } from './model.ts';
 import { notYetMessage, type NotYetKind } from './not-yet.ts';
@@ -15,8 +16,6 @@ import {
   type Value,
 } from './parser.ts';
 import { isSectionName, SECTIONS, type SectionName } from './sections.ts';
-import { nearest } from './similar.ts';
-
 import { convert, findMacros, type Converted } from './values.ts';
 
 /** What a note or a refusal is about; `group` ties it to the machine of that group. */

@@ -7,13 +7,14 @@ import { shown, shownList } from './fault.ts';
 import type { Group, Queue, Space } from './model.ts';
 import type { Entry, Section } from './parser.ts';
 import {
+  nameFits,
   type Parsed,
   parseExpiry,
   parseOrder,
   parseOutOfOrder,
   parseThreshold,
   thresholdProblem,
-} from './queue-words.ts';
+} from '../queue/words.ts';
 import { byteLength } from './values.ts';
 
 export function buildSpaces(
@@ -81,10 +82,8 @@ function warnOfUndeclared(checker: Checker, groups: readonly Group[], spaces: re
 /** Blank, slash and letters of any script are legal; a control character would spoil every listing. */
 function checkName(checker: Checker, entry: Entry, bytesMax: number): void {
   const { text } = entry.name;
-  const bytes = byteLength(text);
-  const control = Array.from(text).some((c) => c < ' ' || c === '\x7f');
-  if (bytes >= 1 && bytes <= bytesMax && !control) return;
-  const message = `name "${shown(text)}" is not legal (${bytes} bytes); legal: 1..${bytesMax} bytes without control characters`;
+  if (nameFits(text, bytesMax)) return;
+  const message = `name "${shown(text)}" is not legal (${byteLength(text)} bytes); legal: 1..${bytesMax} bytes without control characters`;
   checker.fault(entry.name, text, message);
 }
 
@@ -194,7 +193,7 @@ function buildQueue(checker: Checker, entry: Entry, spaces: ReadonlyMap<string, 
   return queue;
 }
 
-/** A value in one of the languages of queue-words.ts; undefined when it is wrong, which is reported. */
+/** A value in one of the languages of queue/words.ts; undefined when it is wrong, which is reported. */
 function word<T>(view: EntryView, key: string, parse: (text: string) => Parsed<T>): T | undefined {
   const parsed = parse(view.text(key));
   if (parsed.ok) return parsed.value;

@@ -364,12 +364,12 @@ const QUEUES: Row[] = [
   [
     'LOW of another unit',
     QUEUE('Q QSPACE=SPACE HIGH=5m LOW=0%'),
-    ['f:15:28: LOW: 0% is not legal; LOW must have the unit of HIGH (m), or be a bare 0'],
+    ['f:15:28: LOW: 0% is not legal; the low limit must have the unit of the high one (m), or be a bare 0'],
   ],
   [
     'LOW not lower',
     QUEUE('Q QSPACE=SPACE HIGH=5m LOW=5m'),
-    ['f:15:28: LOW: 5m is not legal; LOW must be lower than HIGH'],
+    ['f:15:28: LOW: 5m is not legal; the low limit must be lower than the high one'],
   ],
   [
     'CMD too long',

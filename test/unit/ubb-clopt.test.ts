@@ -10,7 +10,7 @@ import {
   TMQFORWARD_OPTIONS,
 } from '../../src/ubb/clopt.ts';
 import { parseOpenInfo } from '../../src/ubb/openinfo.ts';
-import { parseExpiry, parseOrder, parseOutOfOrder, parseThreshold } from '../../src/ubb/queue-words.ts';
+import { parseExpiry, parseOrder, parseOutOfOrder, parseThreshold } from '../../src/queue/words.ts';
 import { parseNumber, parseSize } from '../../src/ubb/values.ts';
 
 describe('CLOPT', () => {

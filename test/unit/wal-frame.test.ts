@@ -18,6 +18,7 @@ import {
   segmentFileName,
   segmentNumber,
   spaceDirectoryName,
+  spaceOfDirectory,
 } from '../../src/wal/local/segment.ts';
 
 function sample(): FrameHeader {
@@ -196,9 +197,18 @@ describe('names', () => {
     ['ä%', '%C3%A4%25'],
     ['a_b-9', 'a_b-9'],
     ['\0\n', '%00%0A'],
+    ['LOCK', '%4COCK'],
   ])('space %j lives in %s', (space, dir) => {
     expect(spaceDirectoryName(space)).toBe(dir);
+    expect(spaceOfDirectory(dir)).toBe(space);
   });
+
+  test.each(['', '.', '..', 'LOCK', 'a.b', '%', '%zz', '%41', '%e4', '%c3%a4', 'device-list.json', 'S.new'])(
+    'no space lives in %j',
+    (dir) => {
+      expect(spaceOfDirectory(dir)).toBeNull();
+    },
+  );
 
   test('segment files', () => {
     for (const number of [1, 15, 255, 2 ** 37]) expect(segmentNumber(segmentFileName(number))).toBe(number);

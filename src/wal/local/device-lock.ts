@@ -7,8 +7,8 @@ import { LogError } from '../log-store.ts';
 import { nodeFileIo } from './file-io.ts';
 import type { FileIo } from './file-io.ts';
 import { asLogError } from './recovery.ts';
+import { LOCK_FILE } from './segment.ts';
 
-const LOCK_FILE = 'LOCK';
 const PID_BYTES_MAX = 20;
 
 export class DeviceLock {

@@ -8,13 +8,18 @@ import type { FileIo } from './file-io.ts';
 export const SEGMENT_BYTES_DEFAULT = 64 * 1024 * 1024;
 export const SEGMENT_BYTES_MIN = 64 * 1024;
 export const SEGMENT_BYTES_MAX = 1024 * 1024 * 1024;
+/** The device's lock, beside the directories of its spaces. */
+export const LOCK_FILE = 'LOCK';
 /** Leftovers with this ending are removed at open. */
 export const TEMPORARY_SUFFIX = '.tmp';
 const OPEN_FILES_MAX = 64;
 const NAME_DIGITS = 12;
 const NAME_PATTERN = /^([0-9a-f]{12})\.log$/;
 
-/** The directory name of a queue space: percent-encodes everything but [A-Za-z0-9_-], so it is never '.' or '..'. */
+/**
+ * The directory name of a queue space: percent-encodes everything but [A-Za-z0-9_-], so it is never '.' or '..'; and the first letter of
+ * what would be the device's lock file.
+ */
 export function spaceDirectoryName(space: string): string {
   let name = '';
   for (const byte of new TextEncoder().encode(space)) {
@@ -27,7 +32,17 @@ export function spaceDirectoryName(space: string): string {
     name += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
   }
   assert(name !== '', 'a queue space has a name');
-  return name;
+  return name === LOCK_FILE ? `%4C${name.slice(1)}` : name;
+}
+
+/** The queue space whose directory this is, or null: any other file of a device. */
+export function spaceOfDirectory(directory: string): string | null {
+  try {
+    const name = decodeURIComponent(directory);
+    return name !== '' && spaceDirectoryName(name) === directory ? name : null;
+  } catch {
+    return null;
+  }
 }
 
 export function segmentFileName(number: number): string {

@@ -1,5 +1,5 @@
-// The small languages inside QUEUES values, the same words as qcreate's [spec 5.4]: ORDER, OUTOFORDER, EXPIRY, HIGH and LOW. Each
-// function gives the value in one canonical form, or what would be legal. Must not know where the value stands.
+// The small languages of a queue's values, the same words in *QUEUES and for qcreate [spec 5.4]: order, out-of-order, expiry, limits, names.
+// Each function gives the value in one canonical form, or what would be legal. Must not know where the value stands.
 
 export type Parsed<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly legal: string };
@@ -57,8 +57,23 @@ export function parseThreshold(text: string): Parsed<Threshold> {
 export function thresholdProblem(high: Threshold, low: Threshold): string | undefined {
   const bareZero = low.unit === '' && low.amount === 0;
   if (!bareZero && low.unit !== high.unit)
-    return `LOW must have the unit of HIGH (${high.unit}), or be a bare 0`;
-  return low.amount < high.amount ? undefined : 'LOW must be lower than HIGH';
+    return `the low limit must have the unit of the high one (${high.unit}), or be a bare 0`;
+  return low.amount < high.amount ? undefined : 'the low limit must be lower than the high one';
+}
+
+/** Blank, slash and letters of any script are legal in a name; a control character would spoil every listing. */
+export function nameFits(text: string, bytesMax: number): boolean {
+  const bytes = utf8Bytes(text);
+  return bytes >= 1 && bytes <= bytesMax && Array.from(text).every((c) => c >= ' ' && c !== '\x7f');
+}
+
+export function utf8Bytes(text: string): number {
+  let bytes = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x1_00_00 ? 3 : 4;
+  }
+  return bytes;
 }
 
 function items(text: string): string[] {

@@ -1,0 +1,198 @@
+// Queues of the open space: qcreate, qchange, qinfo [spec 5.2, 5.4, 5.7].
+import { QUEUE_DEFAULTS, type QueueAttributes } from '../../queue/attributes.ts';
+import { parseExpiry, parseOrder, parseOutOfOrder, parseThreshold } from '../../queue/words.ts';
+import { thresholdProblem, type Threshold } from '../../queue/words.ts';
+import { command, type Arguments, type Options, type Shell } from '../command.ts';
+import { RefusedError, type QueueView } from '../port.ts';
+import {
+  highLimit,
+  LONG_MAX,
+  nonPersistentThreshold,
+  number,
+  policy,
+  queueName,
+  thresholdCommand,
+  type NonPersistentThreshold,
+} from '../values.ts';
+import { quoteWord } from '../words.ts';
+import { openSpaceOf } from './space.ts';
+
+/** What qcreate and qchange both ask. */
+interface QueueAnswers {
+  readonly name: string;
+  readonly outoforder: string;
+  readonly retries: number;
+  readonly delay: number;
+  readonly high: Threshold;
+  readonly low: Threshold;
+  readonly cmd: string;
+}
+
+interface QueueOptions {
+  readonly d?: 'persist' | 'nonpersist';
+  readonly e?: number | null;
+  readonly n?: NonPersistentThreshold;
+}
+
+const NAME = { name: { subject: 'queue name', parse: queueName } } as const;
+const LIMIT_CHOICES = 'number with b bytes, B blocks, m messages or %';
+const REST: Arguments<Omit<QueueAnswers, 'name'>> = {
+  outoforder: {
+    subject: 'out-of-order enqueuing',
+    choices: 'none, top, msgid, or top,msgid',
+    fallback: 'none',
+    parse: parseOutOfOrder,
+  },
+  retries: { subject: 'retries', fallback: '0', parse: number(0, LONG_MAX) },
+  delay: { subject: 'retry delay in seconds', fallback: '0', parse: retryDelay },
+  high: { subject: 'high limit', choices: LIMIT_CHOICES, fallback: '100%', parse: highLimit },
+  // A bare 0 goes with every high limit; a default of 0% would not.
+  low: { subject: 'low limit', choices: LIMIT_CHOICES, fallback: '0', parse: parseThreshold },
+  cmd: { subject: 'threshold command', fallback: '', parse: thresholdCommand },
+};
+const OPTIONS: Options<QueueOptions> = {
+  d: { subject: 'persist|nonpersist', parse: policy },
+  n: { subject: 'nhigh,nlow,ncmd', parse: nonPersistentThreshold },
+  e: { subject: 'default_expiry', parse: parseExpiry },
+};
+
+function retryDelay(word: string): ReturnType<ReturnType<typeof number>> {
+  const parsed = number(0, LONG_MAX, 'seconds')(word);
+  return parsed.ok ? parsed : { ok: false, legal: `${parsed.legal} (1201)` };
+}
+
+export const qcreate = command<QueueAnswers & { order: string }, QueueOptions>({
+  name: 'qcreate',
+  abbreviations: ['qcr'],
+  summary: 'create a queue in the open space',
+  arguments: {
+    ...NAME,
+    order: {
+      subject: 'queue order',
+      choices: 'priority, time, expiration, fifo, lifo',
+      fallback: 'fifo',
+      parse: parseOrder,
+    },
+    ...REST,
+  },
+  options: OPTIONS,
+  async run(shell, answers, options) {
+    const space = openSpaceOf(shell);
+    const { name, order } = answers;
+    const queues = space.queues();
+    if (queues.some(({ attributes }) => attributes.name === name)) {
+      throw new RefusedError(`queue ${quoteWord(name)} exists already; nothing was changed (1216)`);
+    }
+    const { queues: most } = space.attributes();
+    if (most > 0 && queues.length >= most) {
+      throw new RefusedError(
+        `queue space ${quoteWord(space.name)} was created for ${most} queues and has them (1216)`,
+      );
+    }
+    await space.defineQueue({ ...changed({ ...QUEUE_DEFAULTS, name, order }, answers, options) });
+    shell.tell(`queue ${quoteWord(name)} was created`);
+  },
+});
+
+export const qchange = command<QueueAnswers, QueueOptions>({
+  name: 'qchange',
+  abbreviations: ['qch'],
+  summary: 'change a queue of the open space; its order stays',
+  arguments: { ...NAME, ...REST },
+  options: OPTIONS,
+  async run(shell, answers, options) {
+    const { attributes } = queueOf(shell, answers.name);
+    await openSpaceOf(shell).defineQueue(changed(attributes, answers, options));
+    shell.tell(`queue ${quoteWord(answers.name)} was changed`);
+  },
+});
+
+function changed(before: QueueAttributes, answers: QueueAnswers, options: QueueOptions): QueueAttributes {
+  const { outoforder, retries, delay, high, low, cmd } = answers;
+  checkLimits(high, low, 'limits');
+  const { d, e, n } = options;
+  if (n !== undefined) checkLimits(n.high, n.low, '-n');
+  return {
+    ...before,
+    outOfOrder: outoforder,
+    retries,
+    delayS: delay,
+    high: limitText(high),
+    low: limitText(low, high),
+    cmd,
+    ...(d === undefined ? {} : { policy: d }),
+    ...(e === undefined ? {} : { expiryS: e ?? -1 }),
+    ...(n === undefined
+      ? {}
+      : {
+          nonPersistentHigh: limitText(n.high),
+          nonPersistentLow: limitText(n.low, n.high),
+          nonPersistentCmd: n.cmd,
+        }),
+  };
+}
+
+function checkLimits(high: Threshold, low: Threshold, what: string): void {
+  const problem = thresholdProblem(high, low);
+  if (problem === undefined) return;
+  const code = low.unit === high.unit || low.unit === '' ? 1212 : 1210;
+  throw new RefusedError(`${what} ${limitText(high)} and ${limitText(low)}: ${problem} (${code})`);
+}
+
+/** A bare 0 is written with the unit of the high limit. */
+function limitText({ amount, unit }: Threshold, high?: Threshold): string {
+  return `${amount}${unit === '' && high !== undefined ? high.unit : unit}`;
+}
+
+export const qinfo = command<{ name?: string }, object>({
+  name: 'qinfo',
+  abbreviations: ['qi'],
+  summary: 'count the messages of every queue of the open space, or of one; verbose adds how it was created',
+  arguments: { name: { subject: 'queue name', omittable: true, parse: queueName } },
+  options: {},
+  run(shell, { name }) {
+    const views = name === undefined ? openSpaceOf(shell).queues() : [queueOf(shell, name)];
+    for (const view of views) {
+      shell.print(summaryOf(view));
+      if (shell.verbose) for (const line of parametersOf(view.attributes)) shell.print(`  ${line}`);
+    }
+  },
+});
+
+function queueOf(shell: Shell, name: string): QueueView {
+  const space = openSpaceOf(shell);
+  const found = space.queues().find(({ attributes }) => attributes.name === name);
+  if (found !== undefined) return found;
+  throw new RefusedError(`queue space ${quoteWord(space.name)} has no queue ${quoteWord(name)}`);
+}
+
+/** Scripts take the third field of the line that contains `NAME:` [spec 5.7]. */
+function summaryOf(view: QueueView): string {
+  const { attributes, persistentMessages, pages, nonPersistentMessages, nonPersistentBytes } = view;
+  return (
+    `Queue ${quoteWord(attributes.name)}: ${persistentMessages} persistent messages in ${pages} pages, ` +
+    `${nonPersistentMessages} non-persistent messages in ${nonPersistentBytes} bytes`
+  );
+}
+
+/** No line has the word by which scripts find the summaries. */
+function parametersOf(attributes: QueueAttributes): string[] {
+  const { order, outOfOrder, retries, delayS, high, low, cmd, expiryS } = attributes;
+  const { nonPersistentHigh, nonPersistentLow, nonPersistentCmd, enqueuePaused, dequeuePaused } = attributes;
+  const paused = [...(enqueuePaused ? ['enqueue'] : []), ...(dequeuePaused ? ['dequeue'] : [])];
+  return [
+    `order: ${order}`,
+    `out-of-order enqueuing: ${outOfOrder}`,
+    `retries: ${retries}`,
+    `retry delay: ${delayS} seconds`,
+    `limits: high ${high}, low ${low}, command ${commandText(cmd)}`,
+    `non-persistent limits: high ${nonPersistentHigh}, low ${nonPersistentLow}, command ${commandText(nonPersistentCmd)}`,
+    `delivery policy: ${attributes.policy}`,
+    `expiry: ${expiryS < 0 ? 'none' : `${expiryS} seconds`}`,
+    `paused: ${paused.length === 0 ? 'no' : paused.join(', ')}`,
+  ];
+}
+
+function commandText(cmd: string): string {
+  return cmd === '' ? 'none' : quoteWord(cmd);
+}

@@ -1,0 +1,149 @@
+// A session of qmadmin: line after line, prompt, echo, comments, repetition, `!`, and one command at a time [spec 5.1]. Invariants: a command
+// that fails is reported and the session goes on with the next line; at the end the open space is closed. Listings go to standard output,
+// everything else to standard error; a script sees neither prompts nor confirmations. Must not know what the commands do.
+import { COMMANDS, findCommand } from './table.ts';
+import type { Command, Shell } from './command.ts';
+import { closeSpace } from './commands/space.ts';
+import { gather, type Answers, type Fault } from './dialogue.ts';
+import type { Input, LineSource } from './lines.ts';
+import type { DevicePort } from './port.ts';
+import { quoteWord, splitLine } from './words.ts';
+
+export interface SessionPorts {
+  readonly lines: LineSource;
+  readonly device: DevicePort;
+  /** Both take whole lines without their line feed. */
+  readonly out: (line: string) => void;
+  readonly err: (line: string) => void;
+  /** Runs a command line by the system's shell; resolves with its exit status, or the signal that ended it. */
+  readonly system: (commandLine: string) => Promise<number | string>;
+}
+
+const PROMPT = '> ';
+
+export class Session implements Shell {
+  readonly commands = COMMANDS;
+  readonly device: DevicePort;
+  space: Shell['space'] = null;
+  verbose = false;
+  echo = false;
+  leaving = false;
+  /** Lines whose command failed. */
+  failures = 0;
+  private readonly ports: SessionPorts;
+  /** For RETURN and for `!!`. */
+  private lastLine = '';
+  private lastSystem = '';
+  /** The line and command that are being carried out, for messages. */
+  private at = { line: 0, command: '' };
+  private readonly answers: Answers;
+
+  constructor(ports: SessionPorts) {
+    this.ports = ports;
+    this.device = ports.device;
+    this.answers = {
+      isTerminal: ports.lines.isTerminal,
+      ask: (prompt) => this.read(prompt),
+      complain: (line, text) => this.report(text, line),
+    };
+  }
+
+  /** Until `quit` or the end of the input. */
+  async run(): Promise<void> {
+    this.tell(`qmadmin: device ${quoteWord(this.device.path)}, ${this.device.reached}`);
+    try {
+      while (!this.leaving) {
+        const input = await this.read(PROMPT);
+        if (input.kind === 'end') break;
+        if (input.kind === 'break') this.lastLine = '';
+        else await this.handle(input);
+      }
+    } finally {
+      this.ports.lines.close();
+      await closeSpace(this);
+    }
+  }
+
+  print(line: string): void {
+    this.ports.out(line);
+  }
+
+  tell(text: string): void {
+    if (this.answers.isTerminal) this.ports.out(text);
+  }
+
+  warn(text: string): void {
+    this.report(`warning: ${text}`);
+  }
+
+  /** Says it with its place: `qmadmin: line 3: qcreate: …`. */
+  report(text: string, line = this.at.line): void {
+    const place = this.answers.isTerminal || line === 0 ? '' : `line ${line}: `;
+    const command = this.at.command === '' ? '' : `${this.at.command}: `;
+    this.ports.err(`qmadmin: ${place}${command}${text}`);
+  }
+
+  private async read(prompt: string): Promise<Input> {
+    const { lines, out } = this.ports;
+    const input = await lines.next(prompt);
+    if (this.echo && !lines.isTerminal && input.kind === 'line') out(`${prompt}${input.text}`);
+    return input;
+  }
+
+  private async handle(input: Exclude<Input, { kind: 'end' | 'break' }>): Promise<void> {
+    this.at = { line: input.number, command: '' };
+    if (input.kind === 'bad') return this.fail([{ line: input.number, text: input.problem }]);
+    let text = input.text.trim();
+    // RETURN repeats for a person. In a script a blank line is a blank line.
+    if (text === '' && this.answers.isTerminal) text = this.lastLine;
+    if (text === '' || text.startsWith('#')) return undefined;
+    this.lastLine = text;
+    if (text.startsWith('!')) return this.runSystem(text);
+    const split = splitLine(text);
+    if (!split.ok) return this.fail([{ line: input.number, text: split.problem }]);
+    const [word = '', ...words] = split.words;
+    const found = findCommand(word);
+    if (typeof found === 'string') return this.fail([{ line: input.number, text: found }]);
+    this.at.command = found.name;
+    return this.runCommand(found, words);
+  }
+
+  private async runCommand(command: Command, words: readonly string[]): Promise<void> {
+    const { line } = this.at;
+    const gathered = await gather(command, { words, line }, this.answers);
+    if (gathered.kind === 'broken') {
+      this.lastLine = '';
+      return;
+    }
+    if (gathered.kind === 'faulty') {
+      this.fail(gathered.faults);
+      return;
+    }
+    try {
+      await command.run(this, gathered.values, gathered.options);
+    } catch (error) {
+      if (!(error instanceof Error) || error.name === 'AssertionError') throw error;
+      this.fail([{ line, text: error.message }]);
+    }
+  }
+
+  private async runSystem(text: string): Promise<void> {
+    const { line } = this.at;
+    const asked = text.startsWith('!!') ? this.lastSystem + text.slice(2) : text.slice(1).trim();
+    if (asked === '') {
+      const missing = text.startsWith('!!') ? 'no command was run by ! yet' : 'a command is missing behind !';
+      return this.fail([{ line, text: missing }]);
+    }
+    this.lastSystem = asked;
+    const status = await this.ports.lines.lend(() => this.ports.system(asked));
+    if (status === 0) return undefined;
+    const how = typeof status === 'number' ? `exit status ${status}` : status;
+    return this.fail([{ line, text: `!${asked}: ${how}` }]);
+  }
+
+  /** One command failed, for one reason or more. */
+  private fail(faults: readonly Fault[]): void {
+    this.failures++;
+    for (const { line, text } of faults) this.report(text, line);
+  }
+}
