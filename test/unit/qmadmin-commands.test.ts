@@ -199,7 +199,7 @@ describe('qspacelist', () => {
     expect(ran.out.map((line) => line.split(' ')[0])).toEqual(['NAME', 'SP', 'NAME', 'SP', 'NAME']);
     expect(ran.failures).toBe(3);
     expect(ran.err[0]).toMatch(
-      /^qmadmin: line 1: qspacelist: queue space S2 is not whole: its log in .* does not say .*; queue space S3: .*000000000001\.log/,
+      /^qmadmin: line 1: qspacelist: queue space S2: .*000000000001\.log: .*missing; queue space S3: .*000000000001\.log/,
     );
     expect(ran.err[1]).toBe(`qmadmin: line 3: qspacelist: queue space NONE does not exist on device ${path}`);
     expect(ran.err[2]).toMatch(/^qmadmin: line 4: qopen: .*S3\/000000000001\.log/);
