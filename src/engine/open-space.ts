@@ -29,6 +29,8 @@ export async function openSpace(
     return space;
   };
   const { space, after, to, time: known } = await restore(store, make, { ulog: ports.ulog, signal });
+  const { last } = store.stat();
+  if (last < to) throw endsEarly(last, to);
   const time = new SpaceClock(ports.clock);
   if (known !== null) time.learn(known);
   const progress = new Progress(ports, store.stat());
@@ -36,10 +38,7 @@ export async function openSpace(
   for await (const batch of writer.replay(after)) {
     signal.throwIfAborted();
     // A takeover's record is the log's own, and its space time is the one before the stop: no pair to learn from.
-    if (batch.kind === 'takeover') {
-      if (batch.pos === writer.epoch && progress.last < to) throw endsEarly(progress.last, to);
-      continue;
-    }
+    if (batch.kind === 'takeover') continue;
     time.learn(batch.time);
     replayBatch(space, batch);
     tail += batch.records.bytes[0]?.length ?? 0;
@@ -56,7 +55,6 @@ function endsEarly(last: Pos, to: Pos): LogError {
 
 /** Says how far a long recovery is. */
 class Progress {
-  last: Pos = 0;
   private readonly ports: EnginePorts;
   private readonly first: Pos;
   private saidMs: number;
@@ -68,7 +66,6 @@ class Progress {
   }
 
   at(pos: Pos): void {
-    this.last = pos;
     const { clock, ulog } = this.ports;
     if (clock.monoMs() - this.saidMs < PROGRESS_MS) return;
     this.saidMs = clock.monoMs();

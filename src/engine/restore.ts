@@ -38,9 +38,7 @@ export async function restore(
     } catch (error) {
       ports.signal.throwIfAborted();
       const reason = error instanceof Error ? error.message : String(error);
-      ports.ulog.warn(`a checkpoint is of no use: ${reason}; the start goes on without it`, {
-        checkpoint: info.id,
-      });
+      ports.ulog.warn(`checkpoint ${info.id} is of no use: ${reason}; the start goes on without it`, {});
     }
   }
   return { space: make(), after: 0, to: 0, time: null };

@@ -89,6 +89,7 @@ export class LocalWriter implements LogWriter {
     this.#writerName = Buffer.from(opened.writerId).subarray(0, WRITER_NAME_BYTES_MAX);
     this.#end = whole.end;
     this.#previousPos = Math.max(0, whole.lastPos);
+    this.#lastPos = this.#previousPos;
     this.spaceId = identity.spaceId;
     this.tornTail = found.tornTail;
     this.dead = new Promise((resolve) => {
