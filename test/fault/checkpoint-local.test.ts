@@ -10,6 +10,7 @@ import { FaultyFileIo, MemoryDisk } from './faulty-file-io.ts';
 import { patch } from './frames.ts';
 
 const DIR = '/device/space';
+const soon = (run: () => void): void => void setImmediate(run);
 
 class Space {
   readonly disk = new MemoryDisk();
@@ -22,7 +23,6 @@ class Space {
     const ulog = { info: () => {}, warn, error: () => {} };
     const io = new FaultyFileIo(this.disk);
     const store = await openLocalLog({ dir: DIR, clock, ulog, io, segmentBytes: 64 * 1024 });
-    const soon = (run: () => void): void => void setImmediate(run);
     const ports = { clock, ulog, soon, runCommand: () => {} };
     this.engine = await openSpace(store, new AbortController().signal, ports);
     for (;;) {
