@@ -65,6 +65,8 @@ export class QueueSpace {
   liveBytes = 0;
   /** The batch that logged events go to, by the engine's count; apply stamps it on the queues they touch. 0 in replay. */
   batch = 0;
+  /** The batch that last made or took away a queue: whoever learns that a name is there or is not waits for it. */
+  namesBatch = 0;
   private readonly types: { readonly type: string; readonly subtype: string }[] = [{ type: '', subtype: '' }];
   private readonly typeCodes = new Map<string, number>([['\0', 0]]);
   private lastQueue = 0;
@@ -117,6 +119,7 @@ export class QueueSpace {
     const known = this.queuesByNumber[number];
     if (known !== undefined) {
       known.attributes = attributes;
+      known.lastBatch = this.batch;
       return;
     }
     const queue = new Queue(number, attributes, {
@@ -124,6 +127,8 @@ export class QueueSpace {
       due: this.agendasOf(number, this.dueRules),
       expiry: this.agendasOf(number, this.expiryRules),
     });
+    queue.lastBatch = this.batch;
+    this.namesBatch = this.batch;
     this.queuesByNumber[number] = queue;
     this.queuesByName.set(attributes.name, queue);
     this.noteQueueNumber(number);
@@ -142,6 +147,7 @@ export class QueueSpace {
   /** Takes the queue's name away; a queue of that name can be made again at once. */
   doom(queue: Queue): void {
     queue.doomed = true;
+    this.namesBatch = this.batch;
     if (this.queuesByName.get(queue.attributes.name) === queue)
       this.queuesByName.delete(queue.attributes.name);
     this.forgetEmpty(queue);
@@ -175,10 +181,17 @@ export class QueueSpace {
 
   /** An entry of the queue that no transaction holds and nobody is fetching, or 0. */
   anyUnheld(queue: Queue): number {
-    const ready = this.firstReady(queue);
-    if (ready !== NONE) return ready;
     const [space, wall] = queue.due;
-    return space.first() || wall.first();
+    return this.firstReady(queue) || space.first() || wall.first();
+  }
+  /** The next of those after this one, which is one of them; 0: none. */
+  unheldAfter(queue: Queue, entry: number): number {
+    const [space, wall] = queue.due;
+    if (this.entries.state.get(entry) === ENTRY.READY) {
+      return this.tree.after(queue.root, entry, queue.before) || space.first() || wall.first();
+    }
+    if (this.entries.dueClock.get(entry) === CLOCK.WALL) return wall.after(entry);
+    return space.after(entry) || wall.first();
   }
 
   /** First deliverable entry of the queue in its order, or 0. */

@@ -207,6 +207,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService: () => false }),
     atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService: () => false }),
     stat: () => {},
+    admin: () => {},
   };
   return new RequestDispatcher(roles, limits, 'test');
 }
