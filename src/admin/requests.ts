@@ -335,7 +335,9 @@ function invalid(message: string): Refused {
   return { failure: QME.QMEINVAL, message, batch: 0 };
 }
 function noRoom(code: Failure, space: string): Refused {
-  const message = `the log of queue space ${space} has no room for this change (disk); nothing has changed`;
+  const message =
+    `the log of queue space ${space} has no room for this change: the disk is full, or the definitions of all queues ` +
+    'take more than a segment of the log may begin with; nothing has changed';
   return { failure: code, message, batch: 0 };
 }
 

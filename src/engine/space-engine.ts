@@ -18,7 +18,7 @@ import {
 } from '../queue/event.ts';
 import { msgidBytes, type MessageId } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { QueueSpace } from '../queue/space.ts';
+import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
 import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -43,6 +43,8 @@ import { Upkeep } from './upkeep.ts';
 
 /** While the space is in use the clock pair is logged this often, in milliseconds [DESIGN 4, Time]. */
 const CLOCK_PAIR_MS = 60_000;
+/** What the definition of a space takes at most in a preamble. */
+const SPACE_DEFINITION_BYTES = 1024;
 /** What a transaction's first record makes it allocate. */
 const WORK_CHUNK_BYTES = 4096;
 
@@ -203,6 +205,7 @@ export class SpaceEngine {
     let changes = false;
     const code = decide(this.space, command, { push: () => (changes = true) });
     if (!changes) return { code, later: false, batch: 0 };
+    if (!this.fitsPreamble(command)) return { code: QME.QMENOSPACE, later: false, batch: 0 };
     const bytes = Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
     if (!this.journal.reserve(bytes)) {
       return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
@@ -386,6 +389,16 @@ export class SpaceEngine {
       });
     };
     for (const queue of queues) checkThresholds(this.space, queue, { out: this.sink, fire });
+  }
+
+  /** All definitions must fit where the log repeats them: a log whose next segment cannot be opened is dead. */
+  private fitsPreamble(command: DefineQueueCommand | DefineSpaceCommand): boolean {
+    if (command.kind === 'defineSpace') return true;
+    const { space } = this;
+    const known = space.queue(command.attributes.name);
+    const grown = definitionBytesOf(command.attributes) - (known ? definitionBytesOf(known.attributes) : 0);
+    const most = this.store.describe().maxPreambleBytes - SPACE_DEFINITION_BYTES;
+    return grown <= 0 || space.definitionBytes + grown <= most;
   }
 
   private definitionsChanged(): void {

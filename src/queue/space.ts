@@ -17,6 +17,10 @@ import { orderOf } from './order.ts';
 import { Queue } from './queue.ts';
 import { CorridIndex, CorridTable, ENTRY, EntryTable, MessageTable, MsgidIndex } from './tables.ts';
 import type { Selector } from './waiter.ts';
+import { utf8Bytes } from './words.ts';
+
+/** Number and names around the JSON, record heads and starts, thresholds that are not armed, and that it is doomed. */
+const DEFINITION_OVERHEAD_BYTES = 128;
 
 /** The part of a transaction that lies in this space: the entries it holds, in the order in which it took them. */
 export class Branch {
@@ -67,6 +71,8 @@ export class QueueSpace {
   batch = 0;
   /** The batch that last made or took away a queue: whoever learns that a name is there or is not waits for it. */
   namesBatch = 0;
+  /** Bytes of all definitions, those of doomed queues too: the log repeats them at the start of each segment. */
+  definitionBytes = 0;
   private readonly types: { readonly type: string; readonly subtype: string }[] = [{ type: '', subtype: '' }];
   private readonly typeCodes = new Map<string, number>([['\0', 0]]);
   private lastQueue = 0;
@@ -118,6 +124,7 @@ export class QueueSpace {
   define(number: number, attributes: QueueAttributes): void {
     const known = this.queuesByNumber[number];
     if (known !== undefined) {
+      this.definitionBytes += definitionBytesOf(attributes) - definitionBytesOf(known.attributes);
       known.attributes = attributes;
       known.lastBatch = this.batch;
       return;
@@ -127,6 +134,7 @@ export class QueueSpace {
       due: this.agendasOf(number, this.dueRules),
       expiry: this.agendasOf(number, this.expiryRules),
     });
+    this.definitionBytes += definitionBytesOf(attributes);
     queue.lastBatch = this.batch;
     this.namesBatch = this.batch;
     this.queuesByNumber[number] = queue;
@@ -154,7 +162,9 @@ export class QueueSpace {
   }
   /** A doomed queue that has become empty is nothing any more. */
   forgetEmpty(queue: Queue): void {
-    if (queue.doomed && queue.messages === 0) this.queuesByNumber[queue.number] = undefined;
+    if (!queue.doomed || queue.messages > 0) return;
+    this.queuesByNumber[queue.number] = undefined;
+    this.definitionBytes -= definitionBytesOf(queue.attributes);
   }
 
   openBranch(): Branch {
@@ -425,6 +435,11 @@ export class QueueSpace {
 /** Pages that a persistent record of this length takes: bytes rounded up [spec 11]. */
 export function pagesOf(length: number): number {
   return Math.ceil(length / PAGE_BYTES);
+}
+
+/** What the definition of a queue takes at most where it is repeated: its JSON, and the small records about it. */
+export function definitionBytesOf(attributes: QueueAttributes): number {
+  return utf8Bytes(JSON.stringify(attributes)) + DEFINITION_OVERHEAD_BYTES;
 }
 
 function earlier(a: Agenda, b: Agenda): boolean {

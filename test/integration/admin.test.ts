@@ -1,7 +1,13 @@
 // ADMIN over TCP: every verb, its refusals with a code and a text that name the place and the reason (C89), names (C63), restarts, and queues
 // that the configuration no longer names (C53).
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Context, QueueAdmin, type QueueInfo, TpError, TPQ } from '../../clients/typescript/index.ts';
+import {
+  type Context,
+  type QueueAdmin,
+  type QueueInfo,
+  TpError,
+  TPQ,
+} from '../../clients/typescript/index.ts';
 import { ADMIN, OP } from '../../proto/codes.ts';
 import { daemonForAll, daemonForTest, eventually } from '../support/in-process.ts';
 import { type Frame, frame, Raw, type RawClient } from '../support/raw-client.ts';
@@ -55,6 +61,16 @@ const DEFAULTS: Partial<QueueInfo> = {
 const put1 = (queue: string, data: unknown): Promise<void> => ctx.tpenqueue('ALIAS', queue, null, data);
 const take1 = async (queue: string): Promise<unknown> =>
   (await ctx.tpdequeue('ALIAS', queue, null, null)).data;
+
+/** A map, by its bytes. */
+function mapOf(hex: string): Raw {
+  return new Raw(Buffer.from(hex, 'hex'));
+}
+
+/** Of 123 bytes and more: such queues fill a page. */
+function longName(i: number): string {
+  return `${'キュー'.repeat(13)}${String(i).padStart(6, '0')}`;
+}
 
 async function taken(raw: RawClient, count: number): Promise<Frame[]> {
   const frames: Frame[] = [];
@@ -193,12 +209,11 @@ describe('what is refused', () => {
 
   it('a member that the verb does not have, a name where none is, a verb of a later release: the connection goes on', async () => {
     const raw = await daemon.raw();
-    const members = (byte: string): Raw => new Raw(Buffer.from(byte, 'hex'));
-    raw.send(OP.ADMIN, 2, ADMIN.QPURGE, 'ALIAS', 'DECLARED', members('81a16101'));
-    raw.send(OP.ADMIN, 3, ADMIN.QLIST, 'ALIAS', 'DECLARED', members('80'));
-    raw.send(OP.ADMIN, 4, ADMIN.QINFO, 'ALIAS', '', members('80'));
-    raw.send(OP.ADMIN, 5, 200, 'ALIAS', 'DECLARED', members('80'));
-    raw.send(OP.ADMIN, 6, ADMIN.QINFO, 'ALIAS', 'DECLARED', members('80'));
+    raw.send(OP.ADMIN, 2, ADMIN.QPURGE, 'ALIAS', 'DECLARED', mapOf('81a16101'));
+    raw.send(OP.ADMIN, 3, ADMIN.QLIST, 'ALIAS', 'DECLARED', mapOf('80'));
+    raw.send(OP.ADMIN, 4, ADMIN.QINFO, 'ALIAS', '', mapOf('80'));
+    raw.send(OP.ADMIN, 5, 200, 'ALIAS', 'DECLARED', mapOf('80'));
+    raw.send(OP.ADMIN, 6, ADMIN.QINFO, 'ALIAS', 'DECLARED', mapOf('80'));
     const answers = new Map((await taken(raw, 5)).map(([op, id, ...rest]) => [id, [op, ...rest]]));
     expect(answers.get(2)).toEqual([OP.ERROR, 24, -1, expect.stringContaining('legal: no members')]);
     expect(answers.get(3)).toEqual([OP.ERROR, 4, 0, expect.stringContaining('takes no queue name')]);
@@ -252,8 +267,9 @@ describe('list', () => {
   it('of thousands with long values keeps every answer within 64 KiB, with the least message limit too', async () => {
     const many = await daemonForTest({ spaces: [{ queues: ['A'] }] }, { messageBytesMax: 1 });
     const one = (await many.join()).admin(SPACE);
-    const name = (i: number): string => `${'キュー'.repeat(13)}${String(i).padStart(6, '0')}`;
-    await Promise.all(Array.from({ length: 300 }, (_, i) => one.create(name(i), { cmd: 'é'.repeat(63) })));
+    await Promise.all(
+      Array.from({ length: 300 }, (_, i) => one.create(longName(i), { cmd: 'é'.repeat(63) })),
+    );
     const raw = await many.raw();
     raw.send(OP.ADMIN, 2, ADMIN.QLIST, SPACE, '', new Raw(Buffer.from('81a56c696d6974cd03e8', 'hex')));
     const [[, , members, items] = []] = await taken(raw, 1);
@@ -261,7 +277,7 @@ describe('list', () => {
     expect(Array.isArray(items) && items.length > 20 && items.length < 300).toBe(true);
     const names: string[] = [];
     for await (const queue of one.queues()) names.push(queue.name);
-    expect(names).toEqual(['A', ...Array.from({ length: 300 }, (_, i) => name(i))]);
+    expect(names).toEqual(['A', ...Array.from({ length: 300 }, (_, i) => longName(i))]);
   });
 });
 

@@ -13,6 +13,10 @@ function faultOf(members: Members, base = BASE): string {
   return checked.ok ? '' : checked.fault;
 }
 
+function byBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
 describe('attributes', () => {
   it.each<[Members, Partial<QueueAttributes>]>([
     [{}, {}],
@@ -115,7 +119,6 @@ describe('a name', () => {
 });
 
 describe('pages of names', () => {
-  const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
   const NAMES = [
     'b',
     'a',
