@@ -149,6 +149,11 @@ describe('destroy while transactions are open', () => {
   });
 });
 
+/** Nothing that the daemon sets a timer for happens any more. */
+function stopTimers(daemon: InProcess): void {
+  daemon.clock.setTimer = (atMs) => ({ atMs, cancel: () => {} });
+}
+
 describe('a forwarder', () => {
   const DOMAIN = ubbText({
     spaces: [
@@ -183,6 +188,7 @@ describe('a forwarder', () => {
 
   it('leaves a paused queue alone, goes on with its others, and begins when it is resumed, without waiting for any timer', async () => {
     const { daemon, ctx, ops, done } = await forwarding();
+    stopTimers(daemon);
     await ops.pause('S1', { dequeue: true });
     await put(ctx, 'S1', 'held back');
     await put(ctx, 'S2', 'other');
@@ -200,6 +206,7 @@ describe('a forwarder', () => {
 
   it('goes on with its others when one is destroyed, says so once, and begins on the new one of that name', async () => {
     const { daemon, ctx, ops, done } = await forwarding();
+    stopTimers(daemon);
     await ops.destroy('S1');
     await put(ctx, 'S2', 'other');
     await eventually(() => done.includes('other'));
