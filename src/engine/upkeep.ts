@@ -12,6 +12,8 @@ import type { Soon } from './journal.ts';
 
 /** Entries per slice: a few milliseconds. */
 const SLICE_ENTRIES = 1000;
+/** Long work waits for the log when this much of the open batch is there: nobody's answer is to wait for much more than its own. */
+const AHEAD_BYTES = 256 * 1024;
 /** The wall clock may step: while something waits for it, it is looked at this often, in milliseconds. */
 const WALL_CHECK_MS = 1000;
 
@@ -120,10 +122,14 @@ export class Upkeep {
   private schedule(): void {
     if (this.scheduled || this.closed) return;
     this.scheduled = true;
-    this.soon(() => {
+    const run = (): void => {
       this.scheduled = false;
       if (!this.closed && this.engine.journal.failure === null) this.slice();
-    });
+    };
+    const { journal } = this.engine;
+    const committed = journal.records.length > AHEAD_BYTES ? journal.committed() : null;
+    if (committed === null) this.soon(run);
+    else void committed.then(run);
   }
 
   private slice(): void {
