@@ -11,7 +11,6 @@ import {
 import { ADMIN, OP } from '../../proto/codes.ts';
 import { daemonForAll, daemonForTest, eventually } from '../support/in-process.ts';
 import { type Frame, frame, Raw, type RawClient } from '../support/raw-client.ts';
-import { ubbText } from '../support/ubb-text.ts';
 import { codeOf, ctlOf, drain, failureOf, put, SPACE } from './helpers.ts';
 
 const daemon = daemonForAll({
@@ -126,8 +125,7 @@ describe('create', () => {
   });
 
   it('up to the number of queues that the space may have, destroyed ones not counted', async () => {
-    const text = ubbText({ spaces: [{ queues: ['A'] }] }).replace('SRVGRP=G1', 'SRVGRP=G1 QUEUES=3');
-    const small = await daemonForTest(text);
+    const small = await daemonForTest({ spaces: [{ queues: ['A'], more: 'QUEUES=3' }] });
     const one = (await small.join()).admin(SPACE);
     await one.create('B');
     await one.create('C');
