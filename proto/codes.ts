@@ -134,6 +134,7 @@ export const OP = {
   STAT: 13,
   PING: 14,
   BIND: 15,
+  ADMIN: 16,
   /** Pushed by the daemon: a service request for this connection. */
   REQUEST: 64,
   /** Pushed by the daemon: it is about to close this connection; the text says why. */
@@ -141,6 +142,20 @@ export const OP = {
   /** Negative reply to any request. */
   ERROR: 127,
 } as const;
+/** What ADMIN asks for: its third element. A daemon refuses one that it does not know with TPEINVAL. */
+export const ADMIN = {
+  QCREATE: 1,
+  QCHANGE: 2,
+  QDESTROY: 3,
+  QINFO: 4,
+  QLIST: 5,
+  QPURGE: 6,
+  QPAUSE: 7,
+  QRESUME: 8,
+  QSPACEINFO: 9,
+} as const;
+export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
+
 /** Added to a request's opcode to form the opcode of its positive reply. */
 export const REPLY_BIT = 128;
 
@@ -185,6 +200,14 @@ export const LIMIT = {
   BINDINGS: 4096,
   /** Services one connection may advertise. */
   ADVERTISED: 1024,
+  /** Named members of one map of ADMIN, and bytes of a member's name. */
+  MEMBERS: 64,
+  MEMBER_NAME: 32,
+  /** Queues in one answer of QLIST: when the request says nothing, and the most it may ask for. */
+  PAGE_DEFAULT: 100,
+  PAGE_MAX: 1000,
+  /** Bytes that the items of one answer take at most: fits every frame, whatever the message limit. */
+  PAGE_BYTES: 49_152,
 } as const;
 
 /** Protocol versions this code speaks. */

@@ -2,8 +2,8 @@
 // first thing wrong is kept in `fault` and ends the frame, so that every later read returns its zero value at once: callers read all members
 // and look at `fault` once. Allocates nothing in proportion to a declared length. Must not know any opcode.
 //
-// Accepted: nil, booleans, integers of every width within ±(2^53−1), str of valid UTF-8, bin, and arrays where one is asked for.
-// Never accepted: floats, maps, extensions, the unused byte 0xC1, a length that points beyond the frame.
+// Accepted: nil, booleans, integers of every width within ±(2^53−1), str of valid UTF-8, bin, and arrays and maps where one is asked
+// for. Never accepted: floats, extensions, the unused byte 0xC1, a length that points beyond the frame.
 import { isUtf8 } from 'node:buffer';
 import type { Frame } from './frame.ts';
 
@@ -61,6 +61,27 @@ export class Cursor {
       return -1;
     }
     return this.fault === '' ? count : -1;
+  }
+
+  /** Number of pairs of the map that begins here, or -1. Each pair takes two bytes at least. */
+  map(name: string): number {
+    const byte = this.byte(name);
+    let count = -1;
+    if (byte >= 0x80 && byte <= 0x8f) count = byte & 0x0f;
+    else if (byte === 0xde) count = this.length(2, name);
+    else if (byte === 0xdf) count = this.length(4, name);
+    else if (byte >= 0) this.unexpected('map', name, byte);
+    if (count * 2 > this.end - this.pos) {
+      this.fail(`${name}: map of ${count} pairs in ${this.end - this.pos} bytes`);
+      return -1;
+    }
+    return this.fault === '' ? count : -1;
+  }
+
+  /** Whether the next element is a boolean; reads nothing. */
+  atBool(): boolean {
+    const byte = this.pos < this.end ? this.bytes[this.pos]! : 0;
+    return byte === 0xc2 || byte === 0xc3;
   }
 
   /** Whether the next element is an array; reads nothing. */

@@ -164,6 +164,22 @@ export interface Bind {
   qname: string;
 }
 
+/** What a named member of ADMIN may hold. */
+export type MemberValue = boolean | number | string | readonly string[];
+/** Members by name; which ones there are depends on the verb (admin.ts). */
+export type Members = Readonly<Record<string, MemberValue>>;
+export interface Admin {
+  op: typeof OP.ADMIN;
+  id: number;
+  /** One of ADMIN, or of a later release. */
+  verb: number;
+  /** An alias under which the queue space is served, or its own name. */
+  qspace: string;
+  /** '' when the verb is about no single queue. */
+  qname: string;
+  members: Members;
+}
+
 export type Request =
   | Hello
   | Goodbye
@@ -179,7 +195,8 @@ export type Request =
   | Return
   | Stat
   | Ping
-  | Bind;
+  | Bind
+  | Admin;
 
 /**
  * What decodeRequest and decodeReply give for bytes that are not a message of this protocol: a value, never a throw. `op` 0 is no
@@ -252,6 +269,14 @@ export interface StatReply {
   id: number;
   stat: Statistics;
 }
+export interface AdminReply {
+  op: typeof OP.ADMIN;
+  id: number;
+  /** What is now in effect, or what was done. */
+  members: Members;
+  /** The page of a list; [] for other verbs. */
+  items: readonly Members[];
+}
 /** Positive replies that carry nothing. PING with id 0 is the daemon's own heartbeat, which wants no answer. */
 export interface DoneReply {
   op:
@@ -298,6 +323,7 @@ export type Reply =
   | CallReply
   | BindReply
   | StatReply
+  | AdminReply
   | DoneReply
   | ErrorReply
   | ServiceRequest

@@ -4,8 +4,10 @@
 import { LIMIT, OP, REPLY_BIT, TPERRNO } from './codes.ts';
 import { packValue, unpackValue } from './codec.ts';
 import { Cursor } from './cursor.ts';
+import { readMembers, writeMembers } from './members.ts';
 import type { Frame } from './frame.ts';
 import type {
+  AdminReply,
   BeginReply,
   BindReply,
   CallReply,
@@ -14,6 +16,7 @@ import type {
   DoneReply,
   HelloReply,
   Malformed,
+  Members,
   QctlOut,
   Reply,
   ServiceRequest,
@@ -45,6 +48,7 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.STAT + REPLY_BIT]: 3,
   [OP.PING + REPLY_BIT]: 2,
   [OP.BIND + REPLY_BIT]: 3,
+  [OP.ADMIN + REPLY_BIT]: 4,
   [OP.PING]: 2,
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
@@ -149,6 +153,7 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
     case OP.CALL:
     case OP.STAT:
     case OP.BIND:
+    case OP.ADMIN:
       return encodeCold(writer, reply);
   }
 }
@@ -171,7 +176,7 @@ function encodeServiceRequest(writer: FrameWriter, reply: ServiceRequest): void 
   writer.end();
 }
 
-type ColdReply = HelloReply | BeginReply | CancelReply | CallReply | StatReply | BindReply;
+type ColdReply = HelloReply | BeginReply | CancelReply | CallReply | StatReply | BindReply | AdminReply;
 
 function encodeCold(writer: FrameWriter, reply: ColdReply): void {
   const op = reply.op + REPLY_BIT;
@@ -202,6 +207,11 @@ function encodeCold(writer: FrameWriter, reply: ColdReply): void {
       break;
     case OP.BIND:
       writer.int(reply.handle);
+      break;
+    case OP.ADMIN:
+      writeMembers(writer, reply.members);
+      writer.array(reply.items.length);
+      for (const item of reply.items) writeMembers(writer, item);
       break;
   }
   writer.end();
@@ -282,6 +292,8 @@ function decodeCold(op: number, id: number): Reply | null {
       return decodeCallReply(id);
     case OP.BIND + REPLY_BIT:
       return { op: OP.BIND, id, handle: cursor.uint('handle', U32_MAX) };
+    case OP.ADMIN + REPLY_BIT:
+      return decodeAdminReply(id);
     case OP.STAT + REPLY_BIT:
       return decodeStatReply(id);
     default:
@@ -324,6 +336,15 @@ function decodeCallReply(id: number): CallReply {
   const rcode = cursor.int('rcode');
   const body: TypedData = readTyped(cursor, U32_MAX);
   return { op: OP.CALL, id, rval, rcode, body };
+}
+
+function decodeAdminReply(id: number): AdminReply {
+  const members = readMembers(cursor, 'members');
+  const items: Members[] = [];
+  for (let left = cursor.array('items'); left > 0 && cursor.fault === ''; left--) {
+    items.push(readMembers(cursor, 'item'));
+  }
+  return { op: OP.ADMIN, id, members, items };
 }
 
 function decodeStatReply(id: number): StatReply | null {

@@ -3,8 +3,19 @@
 // whoever keeps them copies. Must not know whether a request makes sense.
 import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO } from './codes.ts';
 import { Cursor } from './cursor.ts';
+import { readMembers, writeMembers } from './members.ts';
 import type { Frame } from './frame.ts';
-import type { Call, Dequeue, Enqueue, Hello, Malformed, QueueRef, Request, Return } from './message.ts';
+import type {
+  Admin,
+  Call,
+  Dequeue,
+  Enqueue,
+  Hello,
+  Malformed,
+  QueueRef,
+  Request,
+  Return,
+} from './message.ts';
 import { readDequeueCtl, readEnqueueCtl, writeDequeueCtl, writeEnqueueCtl } from './qctl-wire.ts';
 import { readType, readTyped, writeType, writeTyped } from './typed-data.ts';
 import type { FrameWriter } from './writer.ts';
@@ -30,6 +41,7 @@ export const REQUEST_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.STAT]: 3,
   [OP.PING]: 2,
   [OP.BIND]: 4,
+  [OP.ADMIN]: 6,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REQUEST_ELEMENTS[op] ?? 0);
@@ -87,6 +99,8 @@ function decodeMembers(op: number, id: number): Request | null {
       return { op, id, qspace: cursor.str('qspace', STRING) };
     case OP.BIND:
       return { op, id, qspace: cursor.str('qspace', STRING), qname: cursor.str('qname', STRING) };
+    case OP.ADMIN:
+      return decodeAdmin(id);
     default:
       return null;
   }
@@ -160,6 +174,13 @@ function decodeReturn(id: number): Return {
   return { op: OP.RETURN, id, rval, rcode, body: readTyped(cursor, U32_MAX) };
 }
 
+function decodeAdmin(id: number): Admin {
+  const verb = cursor.uint('verb', 255);
+  const qspace = cursor.str('qspace', STRING);
+  const qname = cursor.str('qname', STRING);
+  return { op: OP.ADMIN, id, verb, qspace, qname, members: readMembers(cursor, 'members') };
+}
+
 function concurrency(): number {
   const value = cursor.uint('concurrency', LIMIT.IN_FLIGHT_DEFAULT);
   if (value === 0) cursor.fail('concurrency: 0 is not in 1..1024');
@@ -226,6 +247,12 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
     case OP.BIND:
       writer.str(request.qspace);
       writer.str(request.qname);
+      break;
+    case OP.ADMIN:
+      writer.int(request.verb);
+      writer.str(request.qspace);
+      writer.str(request.qname);
+      writeMembers(writer, request.members);
       break;
   }
   writer.end();

@@ -90,6 +90,18 @@ export class FrameWriter {
     this.block[this.pos++] = count;
   }
 
+  /** A map header; its pairs follow. At most 65,535. */
+  map(count: number): void {
+    this.room(3);
+    if (count < 16) {
+      this.block[this.pos++] = 0x80 | count;
+      return;
+    }
+    this.block[this.pos++] = 0xde;
+    this.block[this.pos++] = count >>> 8;
+    this.block[this.pos++] = count;
+  }
+
   /** Assumes a safe integer. */
   int(value: number): void {
     this.room(9);

@@ -1,9 +1,10 @@
 // A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving, and its transaction. Invariants: at most one
 // transaction that tpbegin opened; after tpterm every call is TPEPROTO; contexts made by fork() share the socket, which closes with the last.
 import { LIMIT, OP, TPERRNO } from '../../proto/codes.ts';
-import type { Statistics } from '../../proto/message.ts';
+import type { Admin, AdminReply, Statistics } from '../../proto/message.ts';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
+import { QueueAdmin } from './admin.ts';
 import { Caller } from './caller.ts';
 import { TpError } from './error.ts';
 import { PlainCall } from './pending.ts';
@@ -228,6 +229,20 @@ export class Context extends Caller {
     if (reply.op !== OP.STAT)
       throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation: 'stat', text: 'no answer' });
     return reply.stat;
+  }
+
+  /** Administration of a queue space, named by an alias or by its own name. */
+  admin(qspace: string): QueueAdmin {
+    return new QueueAdmin(qspace, (operation, request) => this.askAdmin(operation, request));
+  }
+
+  private async askAdmin(operation: string, request: Admin): Promise<AdminReply> {
+    this.check(operation);
+    const call = new PlainCall({ operation, request });
+    call.owner = this;
+    const reply = await this.session.submit(call).promise;
+    if (reply.op === OP.ADMIN) return reply;
+    throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'no answer' });
   }
 
   protected override within(tx: Tx): Transaction {

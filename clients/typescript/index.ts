@@ -11,8 +11,17 @@ export {
   TPQ,
   TPQQOS,
 } from '../../proto/codes.ts';
+export type { QueueInfo, QueueSettings, SpaceInfo } from '../../proto/admin.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
+export {
+  type DestroyOptions,
+  type Directions,
+  type ListOptions,
+  QueueAdmin,
+  type QueueOptions,
+  type QueuePage,
+} from './admin.ts';
 export { carray, json, mbstring, type Received, string, typed, TypedBuffer, xml, xOctet } from './buffer.ts';
 export type { BufferType, ServiceExtras } from './caller.ts';
 export { type ConsumeOptions, type Handler, type IterateOptions, OpenMessage } from './consumer.ts';

@@ -1,7 +1,7 @@
 // A call that has been made and not answered. Owns its promise, its abort signal, and how an answer becomes a result or a TpError. Invariants:
 // a call is settled exactly once; an aborted call that was already sent is cancelled at the daemon and settled by its own answer, so a
 // message that was taken is never lost to the race. Must not know sockets; whoever carries it is a port.
-import { OP, QME, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
+import { ADMIN, OP, QME, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
 import type {
   Dequeue,
   Enqueue,
@@ -148,6 +148,7 @@ export abstract class PendingCall<T = unknown> implements Abortable {
   private changesSomething(): boolean {
     const { request } = this;
     if (request.op === OP.COMMIT) return true;
+    if (request.op === OP.ADMIN) return !READING_VERBS.includes(request.verb);
     if (request.op === OP.ENQUEUE || request.op === OP.CALL) return request.tx === 0;
     return request.op === OP.DEQUEUE && this.tx === null && ((request.ctl?.flags ?? 0) & TPQ.TPQPEEK) === 0;
   }
@@ -165,6 +166,9 @@ export abstract class PendingCall<T = unknown> implements Abortable {
     if (this.signal !== undefined) offAbort(this.signal, this);
   }
 }
+
+/** Verbs of ADMIN that change nothing. */
+const READING_VERBS: readonly number[] = [ADMIN.QINFO, ADMIN.QLIST, ADMIN.QSPACEINFO];
 
 /** A request whose answer is passed on as it is. */
 export class PlainCall extends PendingCall<Reply> {
@@ -226,6 +230,7 @@ export function isUntimed(request: AnsweredRequest): boolean {
 
 function isParking(request: AnsweredRequest): boolean {
   if (request.op === OP.DEQUEUE) return ((request.ctl?.flags ?? 0) & TPQ.TPQWAIT) !== 0;
+  if (request.op === OP.ADMIN) return request.verb === ADMIN.QPURGE;
   return request.op === OP.CALL;
 }
 

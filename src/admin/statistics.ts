@@ -5,16 +5,8 @@ import type { Client } from '../atmi/client.ts';
 import { errorReply } from '../atmi/reply-port.ts';
 import type { Services } from '../atmi/services.ts';
 import type { Transactions } from '../atmi/transactions.ts';
-import type { SpaceEngine } from '../engine/space-engine.ts';
 import type { Queue } from '../queue/queue.ts';
-
-/** A queue space as administration sees it. */
-export interface NamedSpace {
-  readonly engine: SpaceEngine;
-  readonly name: string;
-  readonly device: string;
-  readonly aliases: readonly string[];
-}
+import type { NamedSpace } from './views.ts';
 
 /** A queue space that could not be opened. */
 export type ClosedSpace = Omit<NamedSpace, 'engine'>;

@@ -22,6 +22,8 @@ export interface ClientIdentity {
 export class Client {
   readonly identity: ClientIdentity;
   readonly port: ReplyPort;
+  /** Its address, for log lines; '' when it has none. */
+  readonly remote: string;
   readonly transactions = new Map<number, Transaction>();
   /** Transactions whose commit has been decided and not yet answered: work in them is QMEPROTO [spec 1.3]. */
   readonly committing = new Set<number>();
@@ -38,9 +40,10 @@ export class Client {
   /** Told when the backlog may be handled. */
   onUnblocked: () => void = () => {};
 
-  constructor(identity: ClientIdentity, port: ReplyPort) {
+  constructor(identity: ClientIdentity, port: ReplyPort, remote = '') {
     this.identity = identity;
     this.port = port;
+    this.remote = remote;
   }
 
   get isBlocked(): boolean {

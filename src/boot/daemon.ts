@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { DEFAULT_ADDRESS, LIMIT } from '../../proto/codes.ts';
+import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
 import { Services } from '../atmi/services.ts';
@@ -161,7 +162,7 @@ export class Daemon {
 
   private dispatcher(): RequestDispatcher {
     const { plan } = this.options;
-    const { clock } = this.ports;
+    const { clock, ulog } = this.ports;
     const { transactions, services, tmqueue } = this;
     const { blockTimeMs } = plan;
     const messageBytesMax = this.options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
@@ -178,10 +179,12 @@ export class Daemon {
     };
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
+    const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), ulog });
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
       stat: answerStat.bind(null, statistics),
+      admin: admin.handle.bind(admin),
     };
     const limits = {
       messageBytesMax,

@@ -27,7 +27,7 @@ export class Dequeues {
 
   begin(request: DequeueRequest): void {
     const queue = this.engine.space.queue(request.qname);
-    if (queue === undefined) return request.refused(QME.QMEBADQUEUE, 0);
+    if (queue === undefined) return request.refused(QME.QMEBADQUEUE, this.engine.space.namesBatch);
     return this.attempt(request, queue);
   }
 
@@ -213,6 +213,7 @@ export class Dequeues {
     if (request.needsAction && !this.takeAction()) return request.refused(QME.QMESYSTEM, 0);
     const waiter = new Waiter<DequeueRequest>(this.selectorOf(request), request);
     request.waiter = waiter;
+    request.parkedOn = queue;
     request.work?.waiting.add(request);
     let waiters = this.waiters.get(queue.number);
     if (waiters === undefined) {
@@ -240,12 +241,13 @@ export class Dequeues {
   /** Takes a parked request out of its queue's waiters; returns that queue. */
   private unpark(request: DequeueRequest): Queue {
     const { engine } = this;
-    const queue = engine.space.queue(request.qname) as Queue;
+    const queue = request.parkedOn as Queue; // its name may be another's by now
     const waiters = this.waiters.get(queue.number) as Waiters<DequeueRequest>;
     if (request.needsAction) this.actions--;
     if (request.waiter !== null) waiters.remove(request.waiter);
     queue.waiting = waiters.size;
     request.waiter = null;
+    request.parkedOn = null;
     request.work?.waiting.delete(request);
     if (request.deadline !== null) engine.timers.cancel(request.deadline);
     request.deadline = null;

@@ -6,7 +6,7 @@ import { QME, type Qme } from '../../proto/codes.ts';
 import { apply } from '../queue/apply.ts';
 import { checkLimits, checkTerms, enqueuedEvent, isBornExpired } from '../queue/enqueue.ts';
 import { MEMORY_REF, type Enqueued, type Position } from '../queue/event.ts';
-import { parseMsgid, type MessageId } from '../queue/message.ts';
+import { isBefore, parseMsgid, type MessageId } from '../queue/message.ts';
 import { standingOf } from '../queue/place.ts';
 import type { Queue } from '../queue/queue.ts';
 import { pagesOf } from '../queue/space.ts';
@@ -53,9 +53,10 @@ export class Enqueues {
     const { space, journal } = this.engine;
     const { work, terms, properties, data } = request;
     const queue = space.queue(request.qname);
-    if (queue === undefined) return refusal(QME.QMEBADQUEUE);
+    if (queue === undefined) return { ...refusal(QME.QMEBADQUEUE), batch: space.namesBatch };
     const code = this.checkTerms(queue, request);
-    if (code !== QME.OK) return refusal(code);
+    // A pause is an answer only when it is durable, as every other.
+    if (code !== QME.OK) return { ...refusal(code), batch: code === QME.QMESHARE ? queue.lastBatch : 0 };
     const { isPlain } = queue;
     const now = terms === null && isPlain ? NO_TIME : this.engine.now();
     const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, ...now });
@@ -273,9 +274,6 @@ function headOf(records: RecordBuffer, index: number): Uint8Array {
 
 function sameId(a: MessageId, b: MessageId): boolean {
   return a.epoch === b.epoch && a.counter === b.counter;
-}
-function isBefore(a: MessageId, b: MessageId): boolean {
-  return a.epoch === b.epoch ? a.counter < b.counter : a.epoch < b.epoch;
 }
 
 /** The place of a message that is not on the queue yet: right before it, should it never come. */

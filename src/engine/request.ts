@@ -65,6 +65,8 @@ export abstract class DequeueRequest {
 
   // The engine's own notes.
   waiter: Waiter<DequeueRequest> | null = null;
+  /** The queue whose waiter that is. */
+  parkedOn: Queue | null = null;
   deadline: Deadline | null = null;
   /** Set by `cancel`: a message that is being fetched for it goes back. */
   cancelled: Failure | null = null;

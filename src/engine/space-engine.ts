@@ -18,7 +18,7 @@ import {
 } from '../queue/event.ts';
 import { msgidBytes, type MessageId } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { QueueSpace } from '../queue/space.ts';
+import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
 import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -43,6 +43,8 @@ import { Upkeep } from './upkeep.ts';
 
 /** While the space is in use the clock pair is logged this often, in milliseconds [DESIGN 4, Time]. */
 const CLOCK_PAIR_MS = 60_000;
+/** What the definition of a space takes at most in a preamble. */
+const SPACE_DEFINITION_BYTES = 1024;
 /** What a transaction's first record makes it allocate. */
 const WORK_CHUNK_BYTES = 4096;
 
@@ -75,6 +77,7 @@ export class SpaceEngine {
   /** Whether any queue has a threshold command; those that changed since it was last looked. */
   private hasThresholds = false;
   private readonly changedQueues = new Set<Queue>();
+  private readonly definitionWatchers = new Set<() => void>();
   private stopping = false;
 
   constructor(
@@ -107,7 +110,7 @@ export class SpaceEngine {
   set onFailure(run: (error: LogError) => void) {
     this.journal.onFailure = (error) => {
       this.timers.close();
-      this.upkeep.close();
+      this.upkeep.close(QME.QMESYSTEM);
       this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
       run(error);
@@ -202,6 +205,7 @@ export class SpaceEngine {
     let changes = false;
     const code = decide(this.space, command, { push: () => (changes = true) });
     if (!changes) return { code, later: false, batch: 0 };
+    if (!this.fitsPreamble(command)) return { code: QME.QMENOSPACE, later: false, batch: 0 };
     const bytes = Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
     if (!this.journal.reserve(bytes)) {
       return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
@@ -211,25 +215,41 @@ export class SpaceEngine {
     this.noteThresholds();
     this.dequeues.recheck();
     this.settle();
+    this.definitionsChanged();
     return { code, later: false, batch: this.journal.batch };
   }
 
   /** Takes a queue away: gone for everyone at once, emptied in slices [DESIGN 4, Slices]. Its waiters are answered QMEABORTED. */
-  destroyQueue(qname: string): { code: Qme; batch: BatchNumber } {
+  destroyQueue(qname: string): Omit<EnqueueOutcome, 'id'> {
     const queue = this.space.queue(qname);
-    if (queue === undefined) return { code: QME.QMEBADQUEUE, batch: 0 };
-    if (queue.locked > 0 || queue.pending > 0) return { code: QME.QMESHARE, batch: 0 };
-    if (!this.reserveChange(QUEUE_CHANGE_BYTES)) return { code: QME.QMENOSPACE, batch: 0 };
-    this.dequeues.refuseQueue(queue, QME.QMEABORTED);
+    if (queue === undefined) return { code: QME.QMEBADQUEUE, later: false, batch: this.space.namesBatch };
+    if (queue.locked > 0 || queue.pending > 0) return { code: QME.QMESHARE, later: false, batch: 0 };
+    if (!this.reserveChange(QUEUE_CHANGE_BYTES)) {
+      return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
+    }
     const code = this.run({ kind: 'doomQueue', qname });
+    const { batch } = this.journal;
+    // Only now: whoever is refused may roll back a transaction, and what that moves must not come to this queue any more.
+    this.dequeues.refuseQueue(queue, QME.QMEABORTED);
     this.noteThresholds();
     this.upkeep.empty(queue);
-    return { code, batch: this.journal.batch };
+    this.settle();
+    this.definitionsChanged();
+    return { code, later: false, batch };
   }
 
-  /** Removes what is on a queue and in no transaction, in slices; `done` is told how many, and the batch to wait for. */
-  purgeQueue(queue: Queue, done: (count: number, batch: BatchNumber) => void): void {
-    this.upkeep.purge(queue, (count) => done(count, queue.lastBatch));
+  /**
+   * Removes what is on a queue and in no transaction, in slices. `done` is told how many, the batch to wait for, and OK, or why it
+   * stopped before the end: QMEABORTED when the space closes, QMESYSTEM when its log died.
+   */
+  purgeQueue(queue: Queue, done: (count: number, batch: BatchNumber, code: Qme) => void): void {
+    this.upkeep.purge(queue, (count, code) => done(count, queue.lastBatch, code));
+  }
+
+  /** Calls `run` whenever a queue was made, changed or taken away; returns how to stop that. */
+  watchDefinitions(run: () => void): () => void {
+    this.definitionWatchers.add(run);
+    return () => this.definitionWatchers.delete(run);
   }
 
   /** Lets what depends on `batch` go when it is durable. */
@@ -240,7 +260,7 @@ export class SpaceEngine {
   /** Takes nothing new, ends everything that waits with QMEABORTED, and resolves when all that was decided is durable. */
   async quiesce(): Promise<void> {
     this.stopping = true;
-    this.upkeep.close();
+    this.upkeep.close(QME.QMEABORTED);
     this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
     await this.journal.settled();
@@ -369,6 +389,20 @@ export class SpaceEngine {
       });
     };
     for (const queue of queues) checkThresholds(this.space, queue, { out: this.sink, fire });
+  }
+
+  /** All definitions must fit where the log repeats them: a log whose next segment cannot be opened is dead. */
+  private fitsPreamble(command: DefineQueueCommand | DefineSpaceCommand): boolean {
+    if (command.kind === 'defineSpace') return true;
+    const { space } = this;
+    const known = space.queue(command.attributes.name);
+    const grown = definitionBytesOf(command.attributes) - (known ? definitionBytesOf(known.attributes) : 0);
+    const most = this.store.describe().maxPreambleBytes - SPACE_DEFINITION_BYTES;
+    return grown <= 0 || space.definitionBytes + grown <= most;
+  }
+
+  private definitionsChanged(): void {
+    for (const run of this.definitionWatchers) run();
   }
 
   private noteThresholds(): void {

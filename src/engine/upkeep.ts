@@ -2,18 +2,31 @@
 // destroyed one) is done in slices so that nobody waits for it. One timer for all queues; a million entries that fall due together are
 // brought up to date slice by slice, and a dequeue on their queue waits until it is [DESIGN 4, Slices and Time].
 import type { Deadline } from '../base/timer-queue.ts';
+import { QME, type Qme } from '../../proto/codes.ts';
 import { CLOCK, REMOVAL } from '../queue/event.ts';
+import { isBefore, type MessageId } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
+import { ENTRY } from '../queue/tables.ts';
 import type { SpaceEngine } from './space-engine.ts';
 import type { Soon } from './journal.ts';
 
 /** Entries per slice: a few milliseconds. */
 const SLICE_ENTRIES = 1000;
+/** Long work waits for the log when this much of the open batch is there: nobody's answer is to wait for much more than its own. */
+const AHEAD_BYTES = 256 * 1024;
 /** The wall clock may step: while something waits for it, it is looked at this often, in milliseconds. */
 const WALL_CHECK_MS = 1000;
 
-/** One slice of long work; true: there is more. */
-type Chore = () => boolean;
+/** Long work, one slice after the other. */
+interface Chore {
+  /** true: there is more. */
+  slice(): boolean;
+  /** It will not be finished before the end of this process. */
+  given(up: Qme): void;
+}
+
+/** How a purge ended: OK, or why it stopped before all was removed, and how many were. */
+export type PurgeDone = (count: number, code: Qme) => void;
 
 export class Upkeep {
   private readonly engine: SpaceEngine;
@@ -64,28 +77,29 @@ export class Upkeep {
     this.arm(now);
   }
 
-  /** Removes what is on the queue now and in no transaction, slice by slice; `done` is told how many. */
-  purge(queue: Queue, done: (count: number) => void): void {
-    let left = queue.ready + queue.delayed;
-    let count = 0;
-    this.add(() => {
-      const removed = this.removeSome(queue, Math.min(left, SLICE_ENTRIES));
-      left -= removed;
-      count += removed;
-      if (removed > 0 && left > 0) return true;
-      done(count);
-      return false;
+  /** Removes what is on the queue now and in no transaction, slice by slice; what comes meanwhile stays. */
+  purge(queue: Queue, done: PurgeDone): void {
+    const purge = new Purge(this.engine, queue);
+    this.add({
+      slice: () => {
+        if (purge.slice(SLICE_ENTRIES)) return true;
+        done(purge.count, QME.OK);
+        return false;
+      },
+      given: (code) => done(purge.count, code),
     });
   }
 
-  /** Empties what is left of a destroyed queue. */
+  /** Empties what is left of a destroyed queue; a start goes on with it. */
   empty(queue: Queue): void {
-    this.add(() => this.removeSome(queue, SLICE_ENTRIES) > 0);
+    this.add({ slice: () => this.removeSome(queue, SLICE_ENTRIES) > 0, given: () => {} });
   }
 
-  close(): void {
+  /** Does nothing more; who waits for a purge is told `code`. */
+  close(code: Qme): void {
+    if (this.closed) return;
     this.closed = true;
-    this.chores = [];
+    for (const chore of this.chores.splice(0)) chore.given(code);
     this.disarm();
   }
 
@@ -100,6 +114,7 @@ export class Upkeep {
   }
 
   private add(chore: Chore): void {
+    if (this.closed) return chore.given(QME.QMEABORTED);
     this.chores.push(chore);
     this.schedule();
   }
@@ -107,16 +122,20 @@ export class Upkeep {
   private schedule(): void {
     if (this.scheduled || this.closed) return;
     this.scheduled = true;
-    this.soon(() => {
+    const run = (): void => {
       this.scheduled = false;
       if (!this.closed && this.engine.journal.failure === null) this.slice();
-    });
+    };
+    const { journal } = this.engine;
+    const committed = journal.records.length > AHEAD_BYTES ? journal.committed() : null;
+    if (committed === null) this.soon(run);
+    else void committed.then(run);
   }
 
   private slice(): void {
     const { engine } = this;
     const chore = this.chores.shift();
-    if (chore?.() === true) this.chores.push(chore);
+    if (chore?.slice() === true) this.chores.push(chore);
     const [first] = this.behind;
     if (first !== undefined && this.bring(first.queue)) {
       const ready = this.behind.filter((one) => one.queue === first.queue);
@@ -159,6 +178,58 @@ export class Upkeep {
   private disarm(): void {
     if (this.timer !== null) this.engine.timers.cancel(this.timer);
     this.timer = null;
+  }
+}
+
+/** One purge: every message that was on the queue when it was asked for, but for those that a transaction holds. */
+class Purge {
+  count = 0;
+  private readonly engine: SpaceEngine;
+  private readonly queue: Queue;
+  /** No message of the purge has a later id. */
+  private readonly upTo: MessageId;
+  /** Messages that may have to be removed still; what is locked now and comes back is counted too. */
+  private left: number;
+  /** The last entry that came later and was passed over, and its id: 0: none. */
+  private passed = 0;
+  private passedId: MessageId;
+
+  constructor(engine: SpaceEngine, queue: Queue) {
+    this.engine = engine;
+    this.queue = queue;
+    this.upTo = engine.newId();
+    this.passedId = this.upTo;
+    this.left = queue.messages + queue.pending;
+  }
+
+  /** Looks at so many entries at most; true: there is more. */
+  slice(limit: number): boolean {
+    const { engine, queue } = this;
+    const { space } = engine;
+    for (let i = 0; i < limit && this.left > 0; i++) {
+      const entry = this.isThere() ? space.unheldAfter(queue, this.passed) : space.anyUnheld(queue);
+      if (entry === 0) return false;
+      const id = space.id(entry);
+      if (isBefore(this.upTo, id)) {
+        this.passed = entry;
+        this.passedId = id;
+        continue;
+      }
+      engine.run({ kind: 'remove', entry, reason: REMOVAL.PURGED });
+      this.left--;
+      this.count++;
+    }
+    return this.left > 0;
+  }
+
+  /** Whether the entry that was passed over last still stands where it stood. */
+  private isThere(): boolean {
+    if (this.passed === 0) return false;
+    const { space } = this.engine;
+    if (space.entryById(this.passedId) !== this.passed || space.queueOf(this.passed) !== this.queue)
+      return false;
+    const state = space.entries.state.get(this.passed);
+    return state === ENTRY.READY || state === ENTRY.DELAYED;
   }
 }
 

@@ -182,7 +182,7 @@ export class Connection implements ReplyPort {
     }
     const { limits, product } = this.dispatcher;
     const identity = this.dispatcher.identify(request);
-    this.client = new Client(identity, this);
+    this.client = new Client(identity, this, this.remote);
     this.reader.frameBytesMax = frameBytesMax(limits.messageBytesMax);
     return this.send({
       op: OP.HELLO,

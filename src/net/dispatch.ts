@@ -1,7 +1,7 @@
 // From a typed request to the role that answers it. One line per opcode; nothing is decided here.
 import { randomBytes } from 'node:crypto';
 import { OP } from '../../proto/codes.ts';
-import type { Hello, Request, Stat } from '../../proto/message.ts';
+import type { Admin, Hello, Request, Stat } from '../../proto/message.ts';
 import type { Client, ClientIdentity } from '../atmi/client.ts';
 import type { AtmiRequests } from '../atmi/requests.ts';
 import type { QueueRequests } from '../tmqueue/requests.ts';
@@ -11,6 +11,7 @@ export interface Roles {
   readonly queues: QueueRequests;
   readonly atmi: AtmiRequests;
   stat(client: Client, request: Stat): void;
+  admin(client: Client, request: Admin): void;
 }
 
 /** The application key of a client that was not authenticated [spec 3.1]. */
@@ -82,6 +83,8 @@ export class RequestDispatcher implements Dispatcher {
         return atmi.returned(client, request);
       case OP.STAT:
         return this.roles.stat(client, request);
+      case OP.ADMIN:
+        return this.roles.admin(client, request);
       case OP.HELLO:
       case OP.GOODBYE:
       case OP.PING:

@@ -50,6 +50,11 @@ export class Agenda implements HeapItem {
     return this.rules.tree.first(this.root);
   }
 
+  /** The one after `entry`, which is on it; 0: none. */
+  after(entry: number): number {
+    return this.rules.tree.after(this.root, entry, this.rules.before);
+  }
+
   private setNext(nextMs: number): void {
     this.nextMs = nextMs;
     this.changed(this);

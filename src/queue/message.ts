@@ -37,6 +37,11 @@ const EPOCH_DIGITS = 12;
 const COUNTER_DIGITS = 12;
 const SPACE_DIGITS = 8;
 /** The largest counter and epoch that an id can carry: 48 bits. */
+/** Whether `a` was handed out before `b`: epochs are positions in the log, so those of later starts are larger. */
+export function isBefore(a: MessageId, b: MessageId): boolean {
+  return a.epoch === b.epoch ? a.counter < b.counter : a.epoch < b.epoch;
+}
+
 export const ID_PART_MAX = 2 ** 48 - 1;
 
 /**

@@ -17,6 +17,10 @@ import { orderOf } from './order.ts';
 import { Queue } from './queue.ts';
 import { CorridIndex, CorridTable, ENTRY, EntryTable, MessageTable, MsgidIndex } from './tables.ts';
 import type { Selector } from './waiter.ts';
+import { utf8Bytes } from './words.ts';
+
+/** Number and names around the JSON, record heads and starts, thresholds that are not armed, and that it is doomed. */
+const DEFINITION_OVERHEAD_BYTES = 128;
 
 /** The part of a transaction that lies in this space: the entries it holds, in the order in which it took them. */
 export class Branch {
@@ -65,6 +69,10 @@ export class QueueSpace {
   liveBytes = 0;
   /** The batch that logged events go to, by the engine's count; apply stamps it on the queues they touch. 0 in replay. */
   batch = 0;
+  /** The batch that last made or took away a queue: whoever learns that a name is there or is not waits for it. */
+  namesBatch = 0;
+  /** Bytes of all definitions, those of doomed queues too: the log repeats them at the start of each segment. */
+  definitionBytes = 0;
   private readonly types: { readonly type: string; readonly subtype: string }[] = [{ type: '', subtype: '' }];
   private readonly typeCodes = new Map<string, number>([['\0', 0]]);
   private lastQueue = 0;
@@ -116,7 +124,9 @@ export class QueueSpace {
   define(number: number, attributes: QueueAttributes): void {
     const known = this.queuesByNumber[number];
     if (known !== undefined) {
+      this.definitionBytes += definitionBytesOf(attributes) - definitionBytesOf(known.attributes);
       known.attributes = attributes;
+      known.lastBatch = this.batch;
       return;
     }
     const queue = new Queue(number, attributes, {
@@ -124,6 +134,9 @@ export class QueueSpace {
       due: this.agendasOf(number, this.dueRules),
       expiry: this.agendasOf(number, this.expiryRules),
     });
+    this.definitionBytes += definitionBytesOf(attributes);
+    queue.lastBatch = this.batch;
+    this.namesBatch = this.batch;
     this.queuesByNumber[number] = queue;
     this.queuesByName.set(attributes.name, queue);
     this.noteQueueNumber(number);
@@ -142,13 +155,16 @@ export class QueueSpace {
   /** Takes the queue's name away; a queue of that name can be made again at once. */
   doom(queue: Queue): void {
     queue.doomed = true;
+    this.namesBatch = this.batch;
     if (this.queuesByName.get(queue.attributes.name) === queue)
       this.queuesByName.delete(queue.attributes.name);
     this.forgetEmpty(queue);
   }
   /** A doomed queue that has become empty is nothing any more. */
   forgetEmpty(queue: Queue): void {
-    if (queue.doomed && queue.messages === 0) this.queuesByNumber[queue.number] = undefined;
+    if (!queue.doomed || queue.messages > 0) return;
+    this.queuesByNumber[queue.number] = undefined;
+    this.definitionBytes -= definitionBytesOf(queue.attributes);
   }
 
   openBranch(): Branch {
@@ -175,10 +191,17 @@ export class QueueSpace {
 
   /** An entry of the queue that no transaction holds and nobody is fetching, or 0. */
   anyUnheld(queue: Queue): number {
-    const ready = this.firstReady(queue);
-    if (ready !== NONE) return ready;
     const [space, wall] = queue.due;
-    return space.first() || wall.first();
+    return this.firstReady(queue) || space.first() || wall.first();
+  }
+  /** The next of those after this one, which is one of them; 0: none. */
+  unheldAfter(queue: Queue, entry: number): number {
+    const [space, wall] = queue.due;
+    if (this.entries.state.get(entry) === ENTRY.READY) {
+      return this.tree.after(queue.root, entry, queue.before) || space.first() || wall.first();
+    }
+    if (this.entries.dueClock.get(entry) === CLOCK.WALL) return wall.after(entry);
+    return space.after(entry) || wall.first();
   }
 
   /** First deliverable entry of the queue in its order, or 0. */
@@ -412,6 +435,11 @@ export class QueueSpace {
 /** Pages that a persistent record of this length takes: bytes rounded up [spec 11]. */
 export function pagesOf(length: number): number {
   return Math.ceil(length / PAGE_BYTES);
+}
+
+/** What the definition of a queue takes at most where it is repeated: its JSON, and the small records about it. */
+export function definitionBytesOf(attributes: QueueAttributes): number {
+  return utf8Bytes(JSON.stringify(attributes)) + DEFINITION_OVERHEAD_BYTES;
 }
 
 function earlier(a: Agenda, b: Agenda): boolean {

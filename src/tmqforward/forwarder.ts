@@ -51,7 +51,7 @@ export interface ForwardCounters {
 
 /** After a failure that would come back at once, e.g. no space for a reply: milliseconds before the next message is tried. */
 const FAILURE_PAUSE_MS = 1000;
-/** While none of its queues may be drained, a forwarder looks again this often; it is told when a service appears. */
+/** While none of its queues may be drained, a forwarder looks again this often; it is told when a service appears or a queue changes. */
 const ABSENT_PAUSE_MS = 5000;
 const ANYTHING: Selection = { msgid: null, corrid: null };
 
@@ -67,6 +67,8 @@ export class Forwarder {
   /** Where the round over the queues stands, so that a busy queue does not starve the others. */
   private turn = 0;
   private scheduled = false;
+  /** Queues that do not exist: each is said once. */
+  private readonly missing = new Set<string>();
   private paused: Deadline | null = null;
   private stopped = false;
 
@@ -112,7 +114,7 @@ export class Forwarder {
   private pass(): void {
     const { engine, transactions } = this.ports;
     if (this.stopped || this.isBusy || this.transaction !== null || engine.journal.failure !== null) return;
-    const queues = this.options.queues.filter((qname) => this.options.mayDrain(qname) && this.exists(qname));
+    const queues = this.options.queues.filter((qname) => this.options.mayDrain(qname) && this.isOpen(qname));
     if (queues.length === 0) return this.pause(ABSENT_PAUSE_MS);
     const transaction = transactions.beginOwn();
     const work = transactions.enlist(transaction, engine);
@@ -135,7 +137,8 @@ export class Forwarder {
       const take = new Take({ forwarder: this, qname, work, deadlineMs });
       this.parked.push(take);
       this.ports.engine.dequeue(take);
-      if (take.state === 'taken') return;
+      // Refused at once, with nothing parked yet, it ended the round and its transaction.
+      if (take.state === 'taken' || this.transaction === null) return;
     }
   }
 
@@ -143,9 +146,15 @@ export class Forwarder {
     for (const take of this.parked.splice(0)) this.ports.engine.cancel(take, QME.QMEABORTED);
   }
 
-  private exists(qname: string): boolean {
-    if (this.ports.engine.space.queue(qname) !== undefined) return true;
-    this.ports.ulog.warn('TMQFORWARD: no such queue', { queue: qname });
+  /** Whether something may be taken from the queue: it exists, and is not paused. Whatever changes that calls `scan`. */
+  private isOpen(qname: string): boolean {
+    const queue = this.ports.engine.space.queue(qname);
+    if (queue !== undefined) {
+      this.missing.delete(qname);
+      return !queue.attributes.dequeuePaused;
+    }
+    if (!this.missing.has(qname)) this.ports.ulog.warn('TMQFORWARD: no such queue', { queue: qname });
+    this.missing.add(qname);
     return false;
   }
 
@@ -204,7 +213,8 @@ export class Forwarder {
       },
     );
     this.ports.transactions.rollback(call.transaction);
-    if (failure === QME.QMENOSPACE) this.pause(FAILURE_PAUSE_MS);
+    // A full space or a paused reply queue stays so for a while: attempts are not to be used up meanwhile.
+    if (failure === QME.QMENOSPACE || failure === QME.QMESHARE) this.pause(FAILURE_PAUSE_MS);
     this.done();
   }
 
@@ -282,6 +292,8 @@ function reasonOf(failure: Failure, service: string): string {
       return `the service ${service} did not answer within -t`;
     case QME.QMENOSPACE:
       return 'there is no room for the reply';
+    case QME.QMESHARE:
+      return 'the reply queue is paused for enqueue';
     default:
       return `the call of ${service} or its reply failed`;
   }

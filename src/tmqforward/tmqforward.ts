@@ -32,7 +32,7 @@ export class Tmqforward {
   }
 
   start(): void {
-    const { clock, services, timers } = this.ports;
+    const { clock, engine, services, timers } = this.ports;
     const { queues, timeoutS, idleS, instances } = this.options;
     const mayDrain = (qname: string): boolean => this.graceOver || this.seen.has(qname);
     for (let i = 0; i < instances; i++) {
@@ -42,6 +42,7 @@ export class Tmqforward {
       if (services.isAdvertised(qname)) this.seen.add(qname);
       this.unwatch.push(services.watch(qname, () => this.noteService(qname)));
     }
+    this.unwatch.push(engine.watchDefinitions(() => this.scan()));
     timers.set(clock.monoMs() + SERVICE_GRACE_MS, () => {
       this.graceOver = true;
       this.scan();

@@ -116,7 +116,7 @@ export class DequeueJob extends DequeueRequest implements Pending {
       case TPERRNO.TPGOTSIG:
         return 'cancelled by the caller';
       case QME.QMEABORTED:
-        return 'the daemon is stopping or the transaction ended';
+        return `${where}: the queue was destroyed, the daemon is stopping, or the transaction ended`;
       case QME.QMEOS:
         return `a message on ${where} could not be read; see the daemon's log`;
       case QME.QMESYSTEM:

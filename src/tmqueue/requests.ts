@@ -116,8 +116,8 @@ export class QueueRequests {
     if (outcome.code !== QME.OK) {
       const { transactions } = this.ports;
       if (place.transaction !== null) transactions.failed(place.transaction, outcome.code);
-      refuse(client, request.id, { failure: outcome.code, message: explainEnqueue(outcome, place) });
-      return;
+      const refusal = errorReply(request.id, outcome.code, explainEnqueue(outcome, place));
+      return engine.hold(outcome.batch, new HeldReply(client.port, refusal));
     }
     const wanted = ((request.ctl?.flags ?? 0) & TPQ.TPQMSGID) !== 0;
     const msgid = wanted && outcome.id !== null ? msgidBytes(engine.space.spaceId, outcome.id) : null;

@@ -1,7 +1,7 @@
 // The ledger's calls on an engine in this process: requests as net would hand them to the roles, answers by request id. When the process
 // "dies" nothing that it still says is heard, and every call that was not answered fails as it does for a client whose connection broke.
 import { OP, QME, TPERRNO, TPQ } from '../../proto/codes.ts';
-import type { Reply, Request } from '../../proto/message.ts';
+import type { Members, Reply, Request } from '../../proto/message.ts';
 import { emptyQctl } from '../../proto/qctl.ts';
 import { Client } from '../../src/atmi/client.ts';
 import type { ReplyPort } from '../../src/atmi/reply-port.ts';
@@ -62,6 +62,19 @@ export class EngineClient implements Calls, ReplyPort {
 
   take(queue: string): Promise<unknown> {
     return this.takeIn(0, queue);
+  }
+
+  /** One request of ADMIN; the members of its answer. */
+  async admin(verb: number, qname: string, members: Members = {}): Promise<Members> {
+    const reply = await this.ask('unknown', (id) => ({
+      op: OP.ADMIN,
+      id,
+      verb,
+      qspace: QSPACE,
+      qname,
+      members,
+    }));
+    return reply.op === OP.ADMIN ? reply.members : {};
   }
 
   async begin(): Promise<TransactionCalls> {

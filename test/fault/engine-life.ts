@@ -1,6 +1,7 @@
 // One life of a queue space on a faulty disk: the log, the engine and the roles as boot puts them together, and its end: a power cut in the
 // middle of any call of the disk or between two, or a clean stop. A power cut keeps, drops or tears by seed what was not synced.
 import { QME } from '../../proto/codes.ts';
+import { AdminRequests } from '../../src/admin/requests.ts';
 import { AtmiRequests } from '../../src/atmi/requests.ts';
 import { Services } from '../../src/atmi/services.ts';
 import { Transactions } from '../../src/atmi/transactions.ts';
@@ -203,10 +204,12 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     heartbeatMs: 0,
   };
   const { blockTimeMs } = limits;
+  const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), ulog: SILENT });
   const roles = {
     queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService: () => false }),
     atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService: () => false }),
     stat: () => {},
+    admin: admin.handle.bind(admin),
   };
   return new RequestDispatcher(roles, limits, 'test');
 }

@@ -17,6 +17,7 @@ export const OP = {
   STAT: 13,
   PING: 14,
   BIND: 15,
+  ADMIN: 16,
   REQUEST: 64,
   CLOSING: 65,
   ERROR: 127,
@@ -41,6 +42,7 @@ export const ELEMENTS: ReadonlyMap<number, number> = new Map([
   [141, 3],
   [142, 2],
   [143, 3],
+  [144, 4],
   [OP.ERROR, 5],
   [OP.REQUEST, 10],
   [OP.CLOSING, 3],
@@ -59,10 +61,11 @@ export const TPE = {
   GOTSIG: 15,
   OTYPE: 18,
   RELEASE: 19,
+  MATCH: 23,
   DIAGNOSTIC: 24,
 } as const;
 
-export const QME = { INVAL: -1, ABORTED: -8, BADQUEUE: -10, NOMSG: -11 } as const;
+export const QME = { INVAL: -1, ABORTED: -8, BADQUEUE: -10, NOMSG: -11, INUSE: -12, SHARE: -16 } as const;
 
 /** TPQCTL flags. */
 export const Q = {
@@ -80,6 +83,19 @@ export const Q = {
   EXPTIME_REL: 0x10000,
   GETBYMSGID: 0x40008,
   GETBYCORRID: 0x80800,
+} as const;
+
+/** Section 6.2. */
+export const VERB = {
+  QCREATE: 1,
+  QCHANGE: 2,
+  QDESTROY: 3,
+  QINFO: 4,
+  QLIST: 5,
+  QPURGE: 6,
+  QPAUSE: 7,
+  QRESUME: 8,
+  QSPACEINFO: 9,
 } as const;
 
 /** Call flags. */

@@ -4,7 +4,7 @@ import { Packr } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
 import { LIMIT, OP, TPQ } from '../../proto/codes.ts';
 import { unpackValue } from '../../proto/codec.ts';
-import type { QctlIn, QctlOut, Reply, Request, TypedData } from '../../proto/message.ts';
+import type { Members, QctlIn, QctlOut, Reply, Request, TypedData } from '../../proto/message.ts';
 import {
   carriesDeqTime,
   carriesExpTime,
@@ -83,6 +83,14 @@ function selectEnqueue(all: QctlIn): QctlIn {
   };
 }
 
+const memberName = fc.stringMatching(/^[A-Za-z][A-Za-z0-9]{0,31}$/);
+const members: fc.Arbitrary<Members> = fc
+  .dictionary(memberName, fc.oneof(fc.boolean(), long, text, fc.array(text, { maxLength: 20 })), {
+    maxKeys: 40,
+  })
+  // The property's objects have no prototype; what arrives is a plain object.
+  .map((value) => ({ ...value }));
+
 const op = <T extends number>(value: T): fc.Arbitrary<T> => fc.constant(value);
 
 const request: fc.Arbitrary<Request> = fc.oneof(
@@ -123,6 +131,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
   fc.record({ op: op(OP.RETURN), id, rval: long, rcode: long, body }),
   fc.record({ op: op(OP.STAT), id, qspace: text }),
   fc.record({ op: op(OP.BIND), id, qspace: text, qname: text }),
+  fc.record({ op: op(OP.ADMIN), id, verb: fc.nat({ max: 255 }), qspace: text, qname: text, members }),
 );
 
 const answerCtl: fc.Arbitrary<QctlOut> = fc
@@ -171,6 +180,7 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
   fc.record({ op: op(OP.CANCEL), id, found: fc.boolean() }),
   fc.record({ op: op(OP.CALL), id, rval: long, rcode: long, body }),
   fc.record({ op: op(OP.BIND), id, handle: u32 }),
+  fc.record({ op: op(OP.ADMIN), id, members, items: fc.array(members, { maxLength: 5 }) }),
   fc.record({
     op: fc.constantFrom(OP.GOODBYE, OP.COMMIT, OP.ABORT, OP.ADVERTISE, OP.UNADVERTISE, OP.PING),
     id,
@@ -262,7 +272,7 @@ describe('bytes that are no message', () => {
         const original = bodyOf((writer) => {
           if ('rval' in value || value.op === OP.CLOSING || value.op === OP.ERROR || value.op === OP.REQUEST)
             return;
-          if ('queue' in value || 'service' in value) encodeRequest(writer, value);
+          if ('queue' in value || 'service' in value || 'verb' in value) encodeRequest(writer, value);
         });
         if (original.length === 0) return;
         // The bytes after the frame are another's: a decoder that reads them would find them valid.

@@ -1,7 +1,8 @@
 // PROTOCOL.md against the code, both ways: every number and every element count is in the text, and the text has no other.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LIMIT, OP, QME, TPERRNO, TPQ } from '../../proto/codes.ts';
+import { QUEUE_INFO_NAMES, SPACE_INFO_NAMES } from '../../proto/admin.ts';
+import { ADMIN, LIMIT, OP, QME, TPERRNO, TPQ } from '../../proto/codes.ts';
 import { REPLY_ELEMENTS } from '../../proto/reply.ts';
 import { REQUEST_ELEMENTS } from '../../proto/request.ts';
 
@@ -49,6 +50,13 @@ describe('PROTOCOL.md', () => {
     expect([REQUEST, CLOSING, ERROR]).toEqual([64, 65, 127]);
   });
 
+  it('gives every verb of ADMIN a row, and names every member', () => {
+    const text = section('### 6.2');
+    expect(pairs(text.replaceAll(/\| (\d+) (\w+)/g, '| $2=$1'), /\| ([A-Z]+)=(\d+)/g)).toEqual(ADMIN);
+    const words = new Set(text.match(/\w+/g));
+    expect([...QUEUE_INFO_NAMES, ...SPACE_INFO_NAMES].filter((name) => !words.has(name))).toEqual([]);
+  });
+
   it('counts elements as the code does', () => {
     const requests = /Element counts, opcode and id included: (.*)\./.exec(TEXT)?.[1] ?? '';
     for (const [name, op] of Object.entries(OP)) {
@@ -80,6 +88,10 @@ describe('PROTOCOL.md', () => {
       LIMIT.IN_FLIGHT_DEFAULT,
       LIMIT.BINDINGS,
       LIMIT.ADVERTISED,
+      LIMIT.MEMBERS,
+      LIMIT.MEMBER_NAME,
+      LIMIT.PAGE_MAX,
+      LIMIT.PAGE_BYTES,
       LIMIT.FRAME_OVERHEAD_BYTES + LIMIT.FRAME_SLACK_BYTES,
     ]) {
       expect(limits).toMatch(new RegExp(`\\b${value}\\b`));

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { OP, QME, TPERRNO } from '../../proto/codes.ts';
+import { ADMIN, OP, QME, TPERRNO } from '../../proto/codes.ts';
 import { NOT_YET as QMADMIN_NOT_YET } from '../../src/qmadmin/not-yet.ts';
 import { NOT_YET } from '../../src/ubb/not-yet.ts';
 
@@ -207,7 +207,7 @@ describe('what a later release brings', () => {
 describe('the pages', () => {
   it('list every code', () => {
     const protocol = text('proto/PROTOCOL.md');
-    for (const table of [TPERRNO, QME, OP]) {
+    for (const table of [TPERRNO, QME, OP, ADMIN]) {
       // OK is ours and TPMINVAL is no code.
       const names = Object.keys(table).filter((name) => name !== 'OK' && name !== 'TPMINVAL');
       expect(names.filter((name) => !protocol.includes(name))).toEqual([]);

@@ -1,0 +1,197 @@
+// The administrator's view of one queue space: create, change, destroy, list, look at, purge, pause and resume queues. Owns the checks that
+// keep what a caller gives within what can be sent; whether it is legal is for the daemon. Invariants: nothing here joins a transaction;
+// failures are rejections with TpError.
+import { ADMIN, type AdminVerb, LIMIT, OP, QME, TPERRNO } from '../../proto/codes.ts';
+import {
+  isQueueInfo,
+  isSpaceInfo,
+  type QueueInfo,
+  type QueueSettings,
+  type SpaceInfo,
+} from '../../proto/admin.ts';
+import { isMemberName } from '../../proto/members.ts';
+import type { Admin, AdminReply, Members, MemberValue } from '../../proto/message.ts';
+import { TpError } from './error.ts';
+
+/** What of a queue is to be set; what is not given has its default (create) or stays (change). */
+export type QueueOptions = { readonly [K in keyof QueueSettings]?: QueueSettings[K] | undefined };
+
+/** Which ways a queue is paused or resumed; neither given: both. */
+export interface Directions {
+  readonly enqueue?: boolean | undefined;
+  readonly dequeue?: boolean | undefined;
+}
+
+export interface DestroyOptions {
+  /** Also when messages are on it, which then go with it. */
+  readonly purge?: boolean | undefined;
+}
+
+export interface ListOptions {
+  /** Begin after this name. */
+  readonly after?: string | undefined;
+  /** Queues in one answer, 1..1000; default 100. An answer may hold fewer. */
+  readonly limit?: number | undefined;
+}
+
+/** Some queues in the order of their names. */
+export interface QueuePage {
+  readonly queues: readonly QueueInfo[];
+  /** There are more: ask again with the last name as `after`. */
+  readonly more: boolean;
+}
+
+/** How requests are sent: the context's matter. */
+export type AskAdmin = (operation: string, request: Admin) => Promise<AdminReply>;
+
+export class QueueAdmin {
+  /** As it was given: an alias, or the queue space's own name. */
+  readonly qspace: string;
+  private readonly ask: AskAdmin;
+
+  /** @param qspace an alias under which the queue space is served, or its own name */
+  constructor(qspace: string, ask: AskAdmin) {
+    this.qspace = qspace;
+    this.ask = ask;
+  }
+
+  /**
+   * Creates a queue; what is now in effect.
+   * @throws TPEMATCH there is one; QMEINVAL an attribute; QMENOSPACE the space's number of queues, or no room
+   */
+  create(qname: string, options: QueueOptions = {}): Promise<QueueInfo> {
+    return this.queue('create', { verb: ADMIN.QCREATE, qname, given: options });
+  }
+
+  /**
+   * Changes what is given; what is now in effect. Messages that are queued stay as they are.
+   * @throws QMEBADQUEUE; QMEINVAL an attribute, or another order
+   */
+  change(qname: string, options: QueueOptions): Promise<QueueInfo> {
+    return this.queue('change', { verb: ADMIN.QCHANGE, qname, given: options });
+  }
+
+  /**
+   * Takes a queue away; how many messages went with it. Dequeues that wait on it end with QMEABORTED, and its name is free.
+   * @throws QMEBADQUEUE; QMEINUSE it holds messages and `purge` was not given; QMESHARE an open transaction has work on it
+   */
+  destroy(qname: string, options: DestroyOptions = {}): Promise<number> {
+    return this.count('destroy', { verb: ADMIN.QDESTROY, qname, given: { ...options } });
+  }
+
+  /** Removes what is on a queue now, but for what open transactions hold; how many. @throws QMEBADQUEUE */
+  purge(qname: string): Promise<number> {
+    return this.count('purge', { verb: ADMIN.QPURGE, qname, given: {} });
+  }
+
+  /** Closes a queue: calls that way, also those that wait, end with QMESHARE. It stays so over a restart. @throws QMEBADQUEUE */
+  pause(qname: string, directions: Directions = {}): Promise<QueueInfo> {
+    return this.queue('pause', { verb: ADMIN.QPAUSE, qname, given: { ...directions } });
+  }
+
+  /** Opens it again. @throws QMEBADQUEUE */
+  resume(qname: string, directions: Directions = {}): Promise<QueueInfo> {
+    return this.queue('resume', { verb: ADMIN.QRESUME, qname, given: { ...directions } });
+  }
+
+  /** A queue and what is on it. @throws QMEBADQUEUE */
+  info(qname: string): Promise<QueueInfo> {
+    return this.queue('info', { verb: ADMIN.QINFO, qname, given: {} });
+  }
+
+  /** One page of queues in the order of the bytes of their names. */
+  async list(options: ListOptions = {}): Promise<QueuePage> {
+    const operation = 'list';
+    const reply = await this.send(operation, { verb: ADMIN.QLIST, qname: '', given: { ...options } });
+    return {
+      queues: reply.items.map((item) => queueOf(operation, item)),
+      more: reply.members['more'] === true,
+    };
+  }
+
+  /** All queues, page by page; one that is made or destroyed meanwhile may be seen or not. */
+  async *queues(): AsyncGenerator<QueueInfo, void, undefined> {
+    for (let after = '', more = true; more;) {
+      const page = await this.list({ after, limit: LIMIT.PAGE_MAX });
+      yield* page.queues;
+      after = page.queues.at(-1)?.name ?? '';
+      more = page.more && after !== '';
+    }
+  }
+
+  /** The queue space: its attributes and what is used of them. */
+  async space(): Promise<SpaceInfo> {
+    const operation = 'space';
+    const { members } = await this.send(operation, { verb: ADMIN.QSPACEINFO, qname: '', given: {} });
+    if (isSpaceInfo(members)) return members;
+    throw unexpected(operation);
+  }
+
+  private async queue(operation: string, asked: Asked): Promise<QueueInfo> {
+    return queueOf(operation, (await this.send(operation, asked)).members);
+  }
+
+  private async count(operation: string, asked: Asked): Promise<number> {
+    const { count } = (await this.send(operation, asked)).members;
+    if (typeof count === 'number') return count;
+    throw unexpected(operation);
+  }
+
+  private async send(operation: string, { verb, qname, given }: Asked): Promise<AdminReply> {
+    const { qspace } = this;
+    checkName(operation, 'queue space', qspace);
+    if (verb !== ADMIN.QLIST && verb !== ADMIN.QSPACEINFO) checkName(operation, 'queue', qname);
+    const members = membersOf(operation, given);
+    return this.ask(operation, { op: OP.ADMIN, id: 0, verb, qspace, qname, members });
+  }
+}
+
+interface Asked {
+  readonly verb: AdminVerb;
+  readonly qname: string;
+  readonly given: Readonly<Record<string, unknown>> | QueueOptions;
+}
+
+function queueOf(operation: string, members: Members): QueueInfo {
+  if (isQueueInfo(members)) return members;
+  throw unexpected(operation);
+}
+
+/** What can be sent of what was given; undefined is as good as absent. */
+function membersOf(operation: string, given: Asked['given']): Members {
+  const members: Record<string, MemberValue> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    if (!isMemberName(name)) throw illegal(operation, `${JSON.stringify(name)} is no attribute`);
+    if (!isMemberValue(value)) {
+      const legal = `true, false, a whole number, or text of at most ${LIMIT.STRING_BYTES} bytes`;
+      throw illegal(
+        operation,
+        `${name}: ${JSON.stringify(value)?.slice(0, 60)} is not legal; legal: ${legal}`,
+      );
+    }
+    members[name] = value;
+  }
+  return members;
+}
+
+function isMemberValue(value: unknown): value is MemberValue {
+  if (typeof value === 'string') return Buffer.byteLength(value) <= LIMIT.STRING_BYTES;
+  return typeof value === 'boolean' || Number.isSafeInteger(value);
+}
+
+/** Short enough to be sent; the daemon knows what is legal. */
+function checkName(operation: string, what: string, name: unknown): void {
+  if (typeof name === 'string' && name !== '' && Buffer.byteLength(name) <= LIMIT.STRING_BYTES) return;
+  const text = `${what} name ${JSON.stringify(name)?.slice(0, 60)}`;
+  throw new TpError({ tperrno: TPERRNO.TPEINVAL, operation, text });
+}
+
+function illegal(operation: string, text: string): TpError {
+  return new TpError({ tperrno: TPERRNO.TPEDIAGNOSTIC, diagnostic: QME.QMEINVAL, operation, text });
+}
+
+function unexpected(operation: string): TpError {
+  const text = 'the daemon answered with something else than the request asks for';
+  return new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text });
+}

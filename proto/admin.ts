@@ -1,0 +1,184 @@
+// What ADMIN's members are called and hold, as types, and the check of an answer. PROTOCOL.md §6.2 says what they mean. Invariant: an answer
+// that lacks a member of these tables, or has it with another type, is refused; members that this version does not know stay, so that a newer
+// daemon may add some. Must not know where the values come from.
+import type { Members, MemberValue } from './message.ts';
+
+/** What a queue is made with [spec 5.4]; all may be given to QCREATE, all but `order` changed by QCHANGE. */
+export interface QueueSettings {
+  /** Comma list of priority, time, expiration, then fifo or lifo. Fixed when the queue is created. */
+  readonly order: string;
+  /** `none`, `top`, `msgid`, or `top,msgid`. */
+  readonly outOfOrder: string;
+  readonly retries: number;
+  /** Seconds between a rollback and the next availability. */
+  readonly delayS: number;
+  /** Delivery policy of messages that ask for none. */
+  readonly policy: 'persist' | 'nonpersist';
+  /** Seconds after which messages that say nothing expire; -1: never. */
+  readonly expiryS: number;
+  /** Threshold of persistent messages: a number with b, B, m or %; `low` also a bare 0. */
+  readonly high: string;
+  readonly low: string;
+  /** Run by the daemon's shell when `high` is reached; '' = none. */
+  readonly cmd: string;
+  /** The same of non-persistent messages, with b, B or %. */
+  readonly nonPersistentHigh: string;
+  readonly nonPersistentLow: string;
+  readonly nonPersistentCmd: string;
+  /** Closed for that direction: QMESHARE. */
+  readonly enqueuePaused: boolean;
+  readonly dequeuePaused: boolean;
+}
+
+/** A queue and what is on it. */
+export interface QueueInfo extends QueueSettings {
+  readonly name: string;
+  /** Messages on the queue: ready, delayed and locked. */
+  readonly messages: number;
+  readonly ready: number;
+  /** Not available yet. */
+  readonly delayed: number;
+  /** Held by open transactions, or being fetched. */
+  readonly locked: number;
+  /** Enqueued by transactions that are open; not on the queue yet. */
+  readonly pending: number;
+  /** Of the persistent messages: how many, bytes of their records, pages of 512 bytes. */
+  readonly persistentMessages: number;
+  readonly bytes: number;
+  readonly pages: number;
+  /** Of the non-persistent messages: how many, bytes of memory. */
+  readonly nonPersistentMessages: number;
+  readonly nonPersistentBytes: number;
+  /** Dequeues that wait here. */
+  readonly waiting: number;
+  /** Since the daemon's start. */
+  readonly enqueued: number;
+  readonly dequeued: number;
+  readonly expired: number;
+  /** Whether reaching `high` runs `cmd`; the same of non-persistent messages. */
+  readonly armed: boolean;
+  readonly nonPersistentArmed: boolean;
+}
+
+/** A queue space: what it was made with [spec 5.3], and what is used of it. A limit of 0 is none. */
+export interface SpaceInfo {
+  readonly name: string;
+  readonly device: string;
+  readonly aliases: readonly string[];
+  /** After a log error: `failed`. */
+  readonly state: 'open' | 'failed';
+  readonly errorQueue: string;
+  readonly ipcKey: number;
+  readonly pages: number;
+  readonly queues: number;
+  readonly transactions: number;
+  readonly processes: number;
+  readonly messages: number;
+  readonly actions: number;
+  readonly nonPersistentBytes: number;
+  readonly blocking: number;
+  readonly handles: number;
+  readonly cursors: number;
+  readonly owners: number;
+  readonly temporaryQueues: number;
+  readonly filterBytes: number;
+  readonly overflowBytes: number;
+  /** In use now, open transactions included. */
+  readonly curPages: number;
+  readonly curQueues: number;
+  readonly curTransactions: number;
+  readonly curMessages: number;
+  readonly curNonPersistentBytes: number;
+  /** Destroyed queues that are being emptied. */
+  readonly doomedQueues: number;
+}
+
+type Kind = 'string' | 'number' | 'boolean' | 'list';
+type Table<T> = Readonly<Record<keyof T, Kind>>;
+
+const QUEUE_INFO: Table<QueueInfo> = {
+  name: 'string',
+  order: 'string',
+  outOfOrder: 'string',
+  retries: 'number',
+  delayS: 'number',
+  policy: 'string',
+  expiryS: 'number',
+  high: 'string',
+  low: 'string',
+  cmd: 'string',
+  nonPersistentHigh: 'string',
+  nonPersistentLow: 'string',
+  nonPersistentCmd: 'string',
+  enqueuePaused: 'boolean',
+  dequeuePaused: 'boolean',
+  messages: 'number',
+  ready: 'number',
+  delayed: 'number',
+  locked: 'number',
+  pending: 'number',
+  persistentMessages: 'number',
+  bytes: 'number',
+  pages: 'number',
+  nonPersistentMessages: 'number',
+  nonPersistentBytes: 'number',
+  waiting: 'number',
+  enqueued: 'number',
+  dequeued: 'number',
+  expired: 'number',
+  armed: 'boolean',
+  nonPersistentArmed: 'boolean',
+};
+
+const SPACE_INFO: Table<SpaceInfo> = {
+  name: 'string',
+  device: 'string',
+  aliases: 'list',
+  state: 'string',
+  errorQueue: 'string',
+  ipcKey: 'number',
+  pages: 'number',
+  queues: 'number',
+  transactions: 'number',
+  processes: 'number',
+  messages: 'number',
+  actions: 'number',
+  nonPersistentBytes: 'number',
+  blocking: 'number',
+  handles: 'number',
+  cursors: 'number',
+  owners: 'number',
+  temporaryQueues: 'number',
+  filterBytes: 'number',
+  overflowBytes: 'number',
+  curPages: 'number',
+  curQueues: 'number',
+  curTransactions: 'number',
+  curMessages: 'number',
+  curNonPersistentBytes: 'number',
+  doomedQueues: 'number',
+};
+
+export const QUEUE_INFO_NAMES: readonly string[] = Object.keys(QUEUE_INFO);
+export const SPACE_INFO_NAMES: readonly string[] = Object.keys(SPACE_INFO);
+
+export function isQueueInfo(members: Members): members is Members & QueueInfo {
+  const { policy } = members;
+  return fits(members, QUEUE_INFO) && (policy === 'persist' || policy === 'nonpersist');
+}
+
+export function isSpaceInfo(members: Members): members is Members & SpaceInfo {
+  const { state } = members;
+  return fits(members, SPACE_INFO) && (state === 'open' || state === 'failed');
+}
+
+function fits(members: Members, table: Readonly<Record<string, Kind>>): boolean {
+  return Object.entries(table).every(([name, kind]) => kindOf(members[name]) === kind);
+}
+
+function kindOf(value: MemberValue | undefined): Kind | null {
+  if (Array.isArray(value)) return 'list';
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'boolean' ? 'boolean' : null;
+}

@@ -1,0 +1,52 @@
+// A queue and a queue space as administration shows them: attributes and counts under the names of PROTOCOL.md 6.2. Counting is done where
+// things happen; this only gathers.
+import type { QueueInfo, SpaceInfo } from '../../proto/admin.ts';
+import type { SpaceEngine } from '../engine/space-engine.ts';
+import { THRESHOLD } from '../queue/event.ts';
+import type { Queue } from '../queue/queue.ts';
+
+/** A queue space as administration sees it. */
+export interface NamedSpace {
+  readonly engine: SpaceEngine;
+  readonly name: string;
+  readonly device: string;
+  readonly aliases: readonly string[];
+}
+
+export function queueView(queue: Queue): QueueInfo {
+  return {
+    ...queue.attributes,
+    messages: queue.messages,
+    ready: queue.ready,
+    delayed: queue.delayed,
+    locked: queue.locked,
+    pending: queue.pending,
+    persistentMessages: queue.messages - queue.memoryMessages,
+    bytes: queue.bytes,
+    pages: queue.pages,
+    nonPersistentMessages: queue.memoryMessages,
+    nonPersistentBytes: queue.memoryBytes,
+    waiting: queue.waiting,
+    enqueued: queue.enqueued,
+    dequeued: queue.dequeued,
+    expired: queue.expired,
+    armed: queue.armed[THRESHOLD.PERSISTENT] === true,
+    nonPersistentArmed: queue.armed[THRESHOLD.NONPERSISTENT] === true,
+  };
+}
+
+export function spaceView({ engine, device, aliases }: NamedSpace): SpaceInfo {
+  const { space } = engine;
+  return {
+    ...space.attributes,
+    device,
+    aliases: [...aliases],
+    state: engine.journal.failure === null ? 'open' : 'failed',
+    curPages: space.usage.pages,
+    curQueues: space.queueCount,
+    curTransactions: space.activeBranches,
+    curMessages: space.usage.messages,
+    curNonPersistentBytes: space.memory.usedBytes,
+    doomedQueues: space.doomedQueues().length,
+  };
+}
