@@ -63,8 +63,9 @@ export class SegmentPool {
   #segmentCost = 0;
   #wanted = READY_QUIET;
   #segmentsMax = Infinity;
-  /** Someone was refused for want of room. */
+  /** Someone was refused for want of room: how much he wanted, until it was granted. */
   #isAsked = false;
+  #asked = 0;
   #enteredAt = -Infinity;
   /** What a batch waits for. */
   #needed = 0;
@@ -165,6 +166,7 @@ export class SegmentPool {
   reserve(bytes: number): boolean {
     if (bytes <= this.room) {
       this.#reserved += bytes;
+      if (bytes >= this.#asked) this.#asked = 0;
       return true;
     }
     if (bytes <= REQUEST_BYTES_MAX) this.#wantRoom(bytes);
@@ -250,6 +252,7 @@ export class SegmentPool {
     const { segmentBytes } = this.#options;
     const missing = bytes - this.room;
     this.#isAsked = true;
+    this.#asked = Math.max(this.#asked, bytes);
     const per = Math.max(segmentBytes / 4, segmentBytes - this.#segmentCost);
     const more = this.#ready.length === 0 ? 1 : 0;
     this.#wanted = Math.max(this.#wanted, this.#ready.length + more + Math.ceil(missing / per));
@@ -276,6 +279,7 @@ export class SegmentPool {
       this.#blocked = false;
       if (this.#needed === 0 && clock.monoMs() - this.#enteredAt >= RETRY_MS) {
         this.#isQuiet = true;
+        this.#asked = 0;
         this.#wanted = this.#quietTarget();
       }
       this.#run();
@@ -315,7 +319,7 @@ export class SegmentPool {
   #mayShrink(): boolean {
     if (this.#isQuiet && this.#ready.length > this.#wanted + 1) return true;
     const spare = this.#ready.length > 1 && this.#total > this.#segmentsMax && this.#needed === 0;
-    return spare && this.room >= this.#options.segmentBytes;
+    return spare && this.room >= this.#options.segmentBytes + this.#asked;
   }
 
   #run(): void {
