@@ -121,6 +121,7 @@ export class SpaceEngine {
   enqueue(request: EnqueueRequest): EnqueueOutcome {
     if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
     if (this.stopping) return refusal(QME.QMEABORTED);
+    if (this.upkeep.isLate) this.settle();
     return this.enqueues.put(request);
   }
 
@@ -133,6 +134,8 @@ export class SpaceEngine {
   dequeue(request: DequeueRequest): void {
     if (this.journal.failure !== null) return request.refused(QME.QMESYSTEM, 0);
     if (this.stopping) return request.refused(QME.QMEABORTED, 0);
+    // Also so that who waited for it gets it before this one.
+    if (this.upkeep.isLate) this.settle();
     this.dequeues.begin(request);
     if (this.needsSettling) this.settle();
   }
