@@ -87,6 +87,8 @@ function compareQueue(space: SpaceEngine['space'], model: Model, want: ModelQueu
   same(`${about}: in memory`, got.memoryMessages, used.messages - used.persistent);
   same(`${about}: memory`, got.memoryBytes, used.memory);
   same(`${about}: waiting`, got.waiting, want.waiters.length);
+  for (const key of ['enqueued', 'dequeued', 'expired'] as const)
+    same(`${about}: ${key}`, got[key], want.counts[key]);
   same(`${about}: armed`, got.armed, want.armed);
   for (const key of Object.keys(want.terms) as (keyof ModelQueue['terms'])[])
     same(`${about}: ${key}`, got.attributes[key], want.terms[key]);

@@ -78,6 +78,7 @@ export class Model {
       tx.pending.push({ queue, message, before });
     } else if (!isGone) {
       this.insert(queue, message, before);
+      queue.counts.enqueued++;
       this.settle();
     }
     return { code: QME.OK, message, logged: tx === null && message.persistent && !isGone };
@@ -174,7 +175,8 @@ export class Model {
   whatStandsBefore: (queue: ModelQueue, message: Message) => number[] | null = () => null;
 
   /** Leaves a ghost where an open transaction wants to put something before it. */
-  private leave(queue: ModelQueue, message: Message): void {
+  private leave(queue: ModelQueue, message: Message, why: 'dequeued' | 'expired' | 'other'): void {
+    if (why !== 'other') queue.counts[why]++;
     const at = queue.messages.indexOf(message);
     const pending = [...this.transactions.values()].flatMap((tx) => tx.pending);
     const named = pending.filter((one) => one.before === message);
@@ -224,7 +226,7 @@ export class Model {
       tx.active = true;
       tx.locked.push({ queue, message });
     } else if (!peek) {
-      this.leave(queue, message);
+      this.leave(queue, message, 'dequeued');
     }
     this.answers.push({ request, message: { ...message }, code: QME.OK, needs: queue.lastTouch });
     return undefined;
@@ -255,7 +257,8 @@ export class Model {
   }
 
   commit(tx: Transaction): void {
-    for (const { queue, message } of tx.locked) this.leave(queue, message);
+    for (const { queue, message } of tx.locked) this.leave(queue, message, 'dequeued');
+    for (const { queue } of tx.pending) queue.counts.enqueued++;
     for (const one of tx.pending) if (one.before === null) this.insert(one.queue, one.message, null);
     for (const one of tx.pending) if (one.before !== null) this.insert(one.queue, one.message, one.before);
     this.end(tx);
@@ -282,7 +285,7 @@ export class Model {
 
   private giveBack(queue: ModelQueue, message: Message): void {
     message.owner = null;
-    if (this.isPast(message.expiry)) return this.leave(queue, message);
+    if (this.isPast(message.expiry)) return this.leave(queue, message, 'expired');
     const { retries, delayS } = queue.terms;
     if (message.retries < retries) {
       message.retries++;
@@ -291,7 +294,7 @@ export class Model {
       if (message.persistent) queue.lastTouch = this.batch;
       return undefined;
     }
-    this.leave(queue, message);
+    this.leave(queue, message, 'other');
     const errorQueue = this.queues.get(this.space.errorQueue);
     if (errorQueue === undefined) return undefined;
     this.seq++;
@@ -318,7 +321,7 @@ export class Model {
   settle(): void {
     for (const queue of this.queues.values()) {
       for (const m of queue.messages.filter((one) => one.owner === null && !one.isGhost)) {
-        if (this.isPast(m.expiry)) this.leave(queue, m);
+        if (this.isPast(m.expiry)) this.leave(queue, m, 'expired');
         else if (m.due === null || this.isPast(m.due)) m.isDue = true;
       }
     }
@@ -381,7 +384,7 @@ export class Model {
       const { queues } = this.space;
       if (queues !== 0 && this.queues.size >= queues) return { code: QME.QMENOSPACE, changed: false };
       const { name } = terms;
-      this.queues.set(name, { name, terms, armed: [true, true], messages: [], waiters: [], lastTouch: 0 });
+      this.queues.set(name, newQueue({ name, terms, armed: [true, true], messages: [] }));
       return { code: QME.OK, changed: true };
     }
     if (known.terms.order !== terms.order) return { code: QME.QMEINVAL, changed: false };
@@ -395,7 +398,7 @@ export class Model {
   /** Returns how many went. */
   purge(queue: ModelQueue): number {
     const gone = queue.messages.filter((m) => m.owner === null && !m.isGhost);
-    for (const m of gone) this.leave(queue, m);
+    for (const m of gone) this.leave(queue, m, 'other');
     this.settle();
     return gone.length;
   }
@@ -433,12 +436,16 @@ export class Model {
     this.queues.clear();
     for (const { name, terms, armed, messages } of saved.queues) {
       const copies = messages.map((m) => ({ ...m }));
-      const queue = { name, terms, armed: [...armed], messages: copies, waiters: [], lastTouch: 0 };
+      const queue = newQueue({ name, terms, armed: [...armed], messages: copies });
       this.queues.set(name, queue);
       this.touched.add(queue);
     }
     this.settle();
   }
+}
+
+function newQueue(saved: Saved['queues'][number]): ModelQueue {
+  return { ...saved, waiters: [], counts: { enqueued: 0, dequeued: 0, expired: 0 }, lastTouch: 0 };
 }
 
 function keptOf(queue: ModelQueue): Message[] {

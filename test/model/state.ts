@@ -72,6 +72,8 @@ export interface ModelQueue {
   /** In their final order; locked, delayed and ghosts included. */
   messages: Message[];
   waiters: Request[];
+  /** Since the start. */
+  readonly counts: { enqueued: number; dequeued: number; expired: number };
   lastTouch: number;
 }
 
@@ -88,5 +90,5 @@ export interface Arrival {
 /** What a start finds again. */
 export interface Saved {
   readonly space: SpaceTerms;
-  readonly queues: readonly Omit<ModelQueue, 'waiters' | 'lastTouch'>[];
+  readonly queues: readonly Omit<ModelQueue, 'waiters' | 'counts' | 'lastTouch'>[];
 }
