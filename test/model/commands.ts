@@ -102,7 +102,9 @@ export type Command =
   | { readonly op: 'alter'; readonly queue: string; readonly change: Partial<QueueTerms> }
   | { readonly op: 'create'; readonly terms: QueueTerms }
   | { readonly op: 'space'; readonly change: Partial<SpaceTerms> }
-  | { readonly op: 'purge' | 'destroy'; readonly queue: string }
+  | { readonly op: 'purge'; readonly queue: string }
+  /** `kill`: the process ends when that is on the log, but what was on the queue has only begun to go. */
+  | { readonly op: 'destroy'; readonly queue: string; readonly kill: boolean }
   | { readonly op: 'restart'; readonly downMs: number; readonly stepMs: number }
   | { readonly op: 'kill'; readonly downMs: number; readonly stepMs: number; readonly keep: boolean }
   /** The wall clock jumps, and before anyone has noticed a request comes. */
@@ -284,10 +286,10 @@ function commands(rare: Rarity): fc.Arbitrary<Command> {
     [10, fc.record({ op: op('step'), ms: stepMs })],
     [10, fc.record({ op: op('jump'), ms: stepMs, request: fc.oneof(dequeue, enqueue) })],
     [12, fc.record({ op: op('alter'), queue, change })],
-    [8, fc.record({ op: op('create'), terms: terms(queue) })],
+    [10, fc.record({ op: op('create'), terms: terms(queue) })],
     [4, fc.record({ op: op('space'), change: spaceChange })],
     [2, fc.record({ op: op('purge'), queue })],
-    [3, fc.record({ op: op('destroy'), queue })],
+    [4, fc.record({ op: op('destroy'), queue, kill: often(false, 2, fc.constant(true)) })],
     [4, fc.record({ op: op('restart'), ...stop })],
     [5, fc.record({ op: op('kill'), ...stop, keep: fc.boolean() })],
     [6, fc.record({ op: op('hold syncs') })],

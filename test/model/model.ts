@@ -154,7 +154,7 @@ export class Model {
     } else {
       at = messages.indexOf(before);
       message.anchor = before.anchor;
-      if (before.isGhost) at = this.placeInGroup(queue, message, at);
+      if (before.isGhost) at = this.placeInGroup(queue, message, before);
     }
     messages.splice(at < 0 ? messages.length : at, 0, message);
     this.touch(queue, message);
@@ -164,12 +164,12 @@ export class Model {
    * The message that it was to be put before has gone. The specification does not say more than that it stood there: among those that were
    * put before the same message any place will do, and the engine's is taken.
    */
-  private placeInGroup(queue: ModelQueue, message: Message, otherwise: number): number {
+  private placeInGroup(queue: ModelQueue, message: Message, ghost: Message): number {
+    const { messages } = queue;
     const before = this.whatStandsBefore(queue, message);
-    if (before === null) return otherwise;
-    const group = queue.messages.flatMap((m, at) => (m.anchor === message.anchor ? [at] : []));
-    const left = group.findLast((at) => before.includes((queue.messages[at] as Message).label));
-    return left === undefined ? (group[0] as number) : left + 1;
+    if (before === null) return messages.indexOf(ghost);
+    const left = messages.findLastIndex((m) => m.anchor === message.anchor && before.includes(m.label));
+    return left < 0 ? messages.findIndex((m) => m.anchor === message.anchor) : left + 1;
   }
   /** Labels of those that were put somewhere and stand before it; null: it is not there. */
   whatStandsBefore: (queue: ModelQueue, message: Message) => number[] | null = () => null;

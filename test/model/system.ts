@@ -21,6 +21,7 @@ const SPACE_ID = 1;
 const SEGMENT_BYTES = 64 * 1024;
 const SILENT = { info: (): void => {}, warn: (): void => {}, error: (): void => {} };
 const ROUNDS_MAX = 200;
+const SLICE_ROUNDS = 4;
 
 /** What came of how many commands. */
 export type Tally = Map<string, number>;
@@ -126,7 +127,7 @@ export class System {
       case 'purge':
         return this.purge(command.queue);
       case 'destroy':
-        return this.destroy(command.queue);
+        return this.destroy(command.queue, command.kill);
       case 'restart':
       case 'kill':
         return this.restart(command);
@@ -299,8 +300,7 @@ export class System {
     const tx = model.transaction(number);
     if (work === undefined || tx === null) return void model.transactions.delete(number);
     this.works.delete(number);
-    if (how === 'commit')
-      for (const request of model.parked.filter((one) => one.tx === tx)) this.cancelOne(request);
+    if (how === 'commit') this.cancelBefore(tx);
     const logged = [...tx.locked, ...(how === 'commit' ? tx.pending : [])];
     const needs = logged.some(({ message }) => message.persistent) ? model.batch : 0;
     if (how === 'commit') {
@@ -309,6 +309,14 @@ export class System {
     }
     this.probe('the rollback', engine.rollback(work, QME.QMEABORTED)).needs = needs;
     return model.rollback(tx, QME.QMEABORTED);
+  }
+
+  /** Those of the transaction; and those who would take away at once what can only be asked of the engine: where it put something. */
+  private cancelBefore(tx: Transaction): void {
+    const open = tx.pending.filter(({ before }) => before?.isGhost === true || before?.owner === tx);
+    const queues = new Set(open.map(({ queue }) => queue.name));
+    for (const request of this.model.parked)
+      if (request.tx === tx || queues.has(request.queue)) this.cancelOne(request);
   }
 
   private advance(ms: number): void {
@@ -377,24 +385,30 @@ export class System {
     if (queue === undefined || wanted === undefined) return;
     let purged = -1;
     this.theEngine.purgeQueue(queue, (count, batch) => {
-      this.probe('the purge', batch);
       purged = count;
+      this.model.batch = this.log.appends + 1;
+      same('purged', purged, this.model.purge(wanted));
+      this.probe('the purge', batch);
     });
-    // What was decided before is appended first.
-    this.slice = () => same('purged', purged, this.model.purge(wanted));
-    await this.turn();
+    await this.slices();
     this.note = `${purged} removed`;
   }
-  private slice: () => void = () => {};
 
-  private async destroy(name: string): Promise<void> {
+  private async destroy(name: string, kill: boolean): Promise<void> {
     const { code, batch } = this.theEngine.destroyQueue(name);
     same('code of the removal', codeName(code), codeName(this.model.destroy(name)));
     this.note = codeName(code);
     this.count(`destroy: ${this.note}`);
     this.probe('the removal', batch).needs = code === QME.OK ? this.model.batch : 0;
     this.compare();
-    await this.turn();
+    await this.slices();
+    if (kill) await this.restart({ op: 'kill', downMs: 0, stepMs: 0, keep: false });
+  }
+
+  /** Long work gets its turns, but what it did after the first batch is not on the log yet. */
+  private async slices(): Promise<void> {
+    for (let round = 0; round < SLICE_ROUNDS; round++) this.runDue();
+    await this.synced();
   }
 
   private async holdSyncs(held: boolean): Promise<void> {
@@ -427,20 +441,16 @@ export class System {
     this.due = [];
     for (const run of runs) {
       run();
-      if (this.noteAppend(() => this.model.save())) continue;
-      this.model.batch = this.log.appends + 1;
-      this.slice();
-      this.slice = () => {};
+      this.noteAppend(() => this.model.save());
     }
   }
 
   /** If a batch was appended, notes what it holds. */
-  private noteAppend(save: () => Saved): boolean {
+  private noteAppend(save: () => Saved): void {
     const time = this.watch.appended(save);
-    if (time === null) return false;
+    if (time === null) return;
     const { space, wall } = this.model.ahead;
     same('space time beside the wall clock', time.space - time.wall, space - wall);
-    return true;
   }
 
   private async synced(): Promise<void> {
