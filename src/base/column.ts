@@ -1,15 +1,25 @@
 // Columns: per-row state kept in typed arrays, outside the garbage-collected heap. Rows are small integers from 1 (0 means "none").
-// A column grows by whole chunks, so that growing never copies what is there and never pauses the loop; it does not shrink.
+// A column grows by whole chunks, so that growing never copies what is there and never pauses the loop; it does not shrink. Only the first
+// chunk starts small and doubles: an empty space costs kilobytes, not megabytes.
 // All rows of a table share one RowAllocator; a column knows nothing of which rows are in use.
 
 const CHUNK_BITS = 16;
 const CHUNK_ROWS = 1 << CHUNK_BITS;
 const CHUNK_MASK = CHUNK_ROWS - 1;
+const FIRST_ROWS = 256;
 
 /** "No row": handles start at 1. */
 export const NONE = 0;
 
 type NumberArray = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+/** Rows to have when `row` is needed: the first chunk doubles, later ones come whole. */
+function rowsFor(row: number): number {
+  if (row >= CHUNK_ROWS / 2) return ((row >>> CHUNK_BITS) + 1) * CHUNK_ROWS;
+  let rows = FIRST_ROWS;
+  while (rows <= row) rows *= 2;
+  return rows;
+}
 
 /** One value a row. `get` of a row that was never ensured is a programming error. */
 export class Column<A extends NumberArray> {
@@ -31,7 +41,13 @@ export class Column<A extends NumberArray> {
 
   /** Makes rows up to and including `row` usable. */
   ensure(row: number): void {
-    while (this.chunks.length <= row >>> CHUNK_BITS) this.chunks.push(this.make(CHUNK_ROWS));
+    const rows = rowsFor(row);
+    const [first] = this.chunks;
+    if (first === undefined || first.length < Math.min(rows, CHUNK_ROWS)) {
+      this.chunks[0] = this.make(Math.min(rows, CHUNK_ROWS));
+      if (first !== undefined) this.chunks[0].set(first);
+    }
+    while (this.chunks.length * CHUNK_ROWS < rows) this.chunks.push(this.make(CHUNK_ROWS));
   }
 
   get bytes(): number {
@@ -62,8 +78,14 @@ export class BytesColumn {
   }
 
   ensure(row: number): void {
-    while (this.chunks.length <= row >>> CHUNK_BITS)
-      this.chunks.push(new Uint8Array(CHUNK_ROWS * this.width));
+    const rows = rowsFor(row);
+    const [first] = this.chunks;
+    const firstBytes = Math.min(rows, CHUNK_ROWS) * this.width;
+    if (first === undefined || first.length < firstBytes) {
+      this.chunks[0] = new Uint8Array(firstBytes);
+      if (first !== undefined) this.chunks[0].set(first);
+    }
+    while (this.chunks.length * CHUNK_ROWS < rows) this.chunks.push(new Uint8Array(CHUNK_ROWS * this.width));
   }
 
   set(row: number, bytes: Uint8Array): void {
@@ -94,6 +116,7 @@ export class RowAllocator {
   private readonly grow: (row: number) => void;
   private free = NONE;
   private top = 0;
+  private rows = 0;
   /** Rows in use. */
   live = 0;
 
@@ -116,7 +139,10 @@ export class RowAllocator {
       return row;
     }
     this.top++;
-    if (this.top === 1 || (this.top & CHUNK_MASK) === 0) this.grow(this.top);
+    if (this.top >= this.rows) {
+      this.grow(this.top);
+      this.rows = rowsFor(this.top);
+    }
     return this.top;
   }
 

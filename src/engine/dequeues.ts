@@ -2,6 +2,7 @@
 // A parked request takes one of the space's actions [spec 8.3]. Invariant: every request is answered exactly once; a message is never
 // handed to a request that was cancelled or whose transaction ended: what was fetched for it goes back. Fetching is not decided: the entry
 // is only held, and others pass it [DESIGN 4, Bodies].
+import { Heap, type HeapItem } from '../base/heap.ts';
 import { QME, TPERRNO } from '../../proto/codes.ts';
 import { select } from '../queue/decide.ts';
 import { corridKey, idKeyOf, parseMsgid } from '../queue/message.ts';
@@ -12,6 +13,12 @@ import { Waiter, Waiters } from '../queue/waiter.ts';
 import { decodeMessage, isIntact, type StoredMessage } from './message-record.ts';
 import type { DequeueRequest, Failure } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
+
+/** A parked request that an entry may satisfy. */
+interface Turn extends HeapItem {
+  readonly entry: number;
+  readonly waiter: Waiter<DequeueRequest>;
+}
 
 export class Dequeues {
   private readonly engine: SpaceEngine;
@@ -67,33 +74,39 @@ export class Dequeues {
       this.cancel(waiter.request, failure);
   }
 
-  /** Offers what became deliverable to those who wait for it, the longest waiting first. */
+  /** Offers what became deliverable to those who wait for it: the longest waiting chooses first among all that came together [spec 2.5]. */
   wake(): void {
     if (this.waking) return;
     this.waking = true;
-    const { space } = this.engine;
-    const { offers } = space;
-    for (let i = 0; i < offers.length; i++) {
-      const entry = offers[i] as number;
-      if (space.entries.state.get(entry) === ENTRY.READY) this.offer(entry);
+    const { offers } = this.engine.space;
+    const turns = new Heap<Turn>((a, b) => a.waiter.arrival < b.waiter.arrival);
+    for (;;) {
+      // What one waiter gets may make more deliverable.
+      for (const entry of offers) this.nextTurn(turns, entry, 0);
+      offers.length = 0;
+      const turn = turns.first();
+      if (turn === undefined) break;
+      turns.remove(turn);
+      const { entry, waiter } = turn;
+      const { arrival, request } = waiter;
+      if (waiter.parked && this.isOpen(entry)) this.attempt(request, this.unpark(request));
+      this.nextTurn(turns, entry, arrival);
     }
-    offers.length = 0;
     this.waking = false;
   }
 
-  private offer(entry: number): void {
+  /** Whose turn it is, after `arrival`, to be looked at because of this entry. */
+  private nextTurn(turns: Heap<Turn>, entry: number, arrival: number): void {
+    if (!this.isOpen(entry)) return;
     const { space } = this.engine;
-    const queue = space.queueOf(entry);
-    const waiters = this.waiters.get(queue.number);
+    const waiters = this.waiters.get(space.queueOf(entry).number);
     if (waiters === undefined || waiters.size === 0) return;
-    const selector = space.selectorOf(entry);
-    let waiter = waiters.firstFor(selector);
-    while (waiter !== null && space.entries.state.get(entry) === ENTRY.READY) {
-      const { arrival, request } = waiter;
-      this.unpark(request);
-      this.attempt(request, queue);
-      waiter = waiters.firstFor(selector, arrival);
-    }
+    const waiter = waiters.firstFor(space.selectorOf(entry), arrival);
+    if (waiter !== null) turns.push({ heapIndex: -1, entry, waiter });
+  }
+
+  private isOpen(entry: number): boolean {
+    return this.engine.space.entries.state.get(entry) === ENTRY.READY;
   }
 
   private attempt(request: DequeueRequest, queue: Queue): void {

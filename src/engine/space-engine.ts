@@ -102,7 +102,11 @@ export class SpaceEngine {
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
     this.armClockPair();
     this.noteThresholds();
-    for (const queue of this.space.queues()) this.touched(queue);
+    for (const queue of this.space.queues()) {
+      // What replay counted were the doings of earlier starts.
+      queue.enqueued = queue.dequeued = queue.expired = 0;
+      this.touched(queue);
+    }
     for (const queue of this.space.doomedQueues()) this.upkeep.empty(queue);
     this.settle();
   }
@@ -121,6 +125,7 @@ export class SpaceEngine {
   enqueue(request: EnqueueRequest): EnqueueOutcome {
     if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
     if (this.stopping) return refusal(QME.QMEABORTED);
+    if (this.upkeep.isLate) this.settle();
     return this.enqueues.put(request);
   }
 
@@ -133,6 +138,8 @@ export class SpaceEngine {
   dequeue(request: DequeueRequest): void {
     if (this.journal.failure !== null) return request.refused(QME.QMESYSTEM, 0);
     if (this.stopping) return request.refused(QME.QMEABORTED, 0);
+    // Also so that who waited for it gets it before this one.
+    if (this.upkeep.isLate) this.settle();
     this.dequeues.begin(request);
     if (this.needsSettling) this.settle();
   }

@@ -63,17 +63,29 @@ export class Upkeep {
     return this.behind.length > 0 && this.behind.some((one) => one.queue === queue);
   }
 
+  /** Whether something is due or expired that nobody has noticed yet: a timer is late, or the wall clock was stepped. */
+  get isLate(): boolean {
+    const { space } = this.engine;
+    if (this.scheduled || (space.nextMs(CLOCK.SPACE) === Infinity && space.nextMs(CLOCK.WALL) === Infinity))
+      return false;
+    return this.lateQueue(this.engine.now()) !== undefined;
+  }
+
   /** Sees to what is due or expired on any queue, one slice, and sets the timer for what comes next. */
   catchUp(): void {
     if (this.closed) return;
     const { space } = this.engine;
     if (space.nextMs(CLOCK.SPACE) === Infinity && space.nextMs(CLOCK.WALL) === Infinity) return this.disarm();
     const now = this.engine.now();
-    const queue = this.lateQueue(now);
-    if (queue !== undefined) {
-      this.engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE_ENTRIES });
-      if (this.lateQueue(now) !== undefined) this.schedule();
+    let left = SLICE_ENTRIES;
+    let queue = this.lateQueue(now);
+    for (; queue !== undefined && left > 0; queue = this.lateQueue(now)) {
+      const { expired, delayed } = queue;
+      this.engine.run({ kind: 'tick', queue: queue.number, ...now, limit: left });
+      // At least as many as were looked at.
+      left -= queue.expired - expired + (delayed - queue.delayed);
     }
+    if (queue !== undefined) this.schedule();
     this.arm(now);
   }
 

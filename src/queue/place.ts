@@ -54,7 +54,8 @@ export function decidePlace(space: QueueSpace, command: PlaceCommand, out: Event
   const standing = standingOf(space, before);
   const previous = neighbour(space, queue, { entry: before, standing, side: 'left' });
   const low = previous === NONE ? null : labelOf(space, previous);
-  const isTie = low !== null && standing.label !== null && compareLabels(low, standing.label) === 0;
+  // Two that took the place of the same message, which has gone, have the same label, or none.
+  const isTie = previous !== NONE && compareEnds(low, standing.label) === 0;
   const label = isTie ? null : labelBetween(low, standing.label);
   if (label !== null && label.length <= LABEL_BYTES_MAX) {
     place({ ...standing, label });
@@ -85,14 +86,12 @@ function relabel(
     for (let at = before; ;) {
       at = neighbour(space, queue, { entry: at, standing, side: 'left' });
       if (at === NONE) break;
-      if (left.length === window) {
-        low = labelOf(space, at);
-        break;
-      }
+      low = left.length >= window ? labelOf(space, at) : null;
+      if (low !== null) break;
       left.push(at);
     }
     // The message itself, when it has no label, is the end of its group.
-    for (let at = standing.label === null ? NONE : before; at !== NONE;) {
+    for (let at = isBase(space, before, standing) ? NONE : before; at !== NONE;) {
       if (right.length === window) {
         high = labelOf(space, at);
         break;
@@ -108,7 +107,7 @@ function relabel(
   }
 }
 
-/** The next labelled entry of the same group on that side, or 0. */
+/** The next entry of the same group on that side, or 0; the message itself, its end, does not count. */
 function neighbour(
   space: QueueSpace,
   queue: Queue,
@@ -121,7 +120,19 @@ function neighbour(
     other.top === standing.top &&
     other.base.epoch === standing.base.epoch &&
     other.base.counter === standing.base.counter;
-  return sameGroup && other.label !== null ? found : NONE;
+  return sameGroup && !isBase(space, found, other) ? found : NONE;
+}
+
+/** Whether the entry is the message itself that the others were put before. */
+function isBase(space: QueueSpace, entry: number, { base }: Position): boolean {
+  const { epoch, counter } = space.id(entry);
+  return base.epoch === epoch && base.counter === counter;
+}
+
+/** No label sorts after all. */
+function compareEnds(a: Uint8Array | null, b: Uint8Array | null): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return compareLabels(a, b);
 }
 
 function labelOf(space: QueueSpace, entry: number): Uint8Array | null {

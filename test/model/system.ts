@@ -1,0 +1,554 @@
+// The engine and the model side by side on one clock: each command is given to both, and what they answer is compared. The log is in memory;
+// the loop's turns, its syncs and the end of the process are in the test's hands. What the log has been given and what of it is durable is
+// noted, so that the model knows what a kill leaves.
+import { QME } from '../../proto/codes.ts';
+import { openSpace } from '../../src/engine/open-space.ts';
+import type { Work } from '../../src/engine/request.ts';
+import type { SpaceEngine } from '../../src/engine/space-engine.ts';
+import { msgidBytes, type MessageId } from '../../src/queue/message.ts';
+import { openMemoryLog, type MemoryLog } from '../../src/wal/memory/memory-log.ts';
+import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
+import { compareAnswers, compareState, same } from './check.ts';
+import { codeName, type Command, type Dequeue, type Enqueue } from './commands.ts';
+import type { QueueTerms, Ref, Scene, SpaceTerms, Step, When } from './commands.ts';
+import { SteppedClock, LogWatch } from './log-watch.ts';
+import { Model } from './model.ts';
+import { dataOf, Probe, propertiesOf, SystemRequest } from './requests.ts';
+import type { Instant, Message, ModelQueue, Request, Saved, Transaction } from './state.ts';
+
+const SPACE_ID = 1;
+/** Small, so that preambles come between. */
+const SEGMENT_BYTES = 64 * 1024;
+const SILENT = { info: (): void => {}, warn: (): void => {}, error: (): void => {} };
+const ROUNDS_MAX = 200;
+const SLICE_ROUNDS = 4;
+
+/** What came of how many commands. */
+export type Tally = Map<string, number>;
+
+export class System {
+  private readonly model: Model;
+  private engine: SpaceEngine | null = null;
+  private readonly log: MemoryLog;
+  private readonly clock = new SteppedClock();
+  private readonly works = new Map<number, Work>();
+  private readonly requests = new Map<number, SystemRequest>();
+  /** In the order in which they came. */
+  private answers: SystemRequest[] = [];
+  private readonly ever: string[] = [];
+  private due: (() => void)[] = [];
+  private probes: Probe[] = [];
+  private fired: string[] = [];
+  private held = false;
+  private readonly watch: LogWatch;
+  private labels = 0;
+  private lastRequest = 0;
+  private asking = false;
+  private readonly tally: Tally;
+  /** What the last command came to, for the list. */
+  note = '';
+
+  constructor(space: SpaceTerms, tally: Tally) {
+    this.tally = tally;
+    this.log = openMemoryLog({ clock: this.clock, spaceId: SPACE_ID, segmentBytes: SEGMENT_BYTES });
+    this.model = new Model(space, this.clock.monoMs());
+    this.model.ahead.wall = this.clock.wallMs() - this.clock.monoMs();
+    this.watch = new LogWatch(this.log, { space, queues: [] });
+    this.clock.after = () => this.afterTimer();
+    this.model.whatStandsBefore = (queue, message) => this.placesBefore(queue, message);
+  }
+
+  async begin({ space, queues }: Scene): Promise<void> {
+    await this.open();
+    this.changeSpace(space);
+    for (const terms of queues) this.define(terms);
+    await this.turn();
+  }
+
+  async step({ command, turn }: Step): Promise<void> {
+    this.note = '';
+    this.model.batch = this.log.appends + 1;
+    await this.run(command);
+    this.compare();
+    if (turn) await this.turn();
+  }
+
+  /** Everything open is rolled back and every queue emptied: in the order of the model's arrays. */
+  async finish(): Promise<void> {
+    const { model } = this;
+    await this.step({ command: { op: 'release syncs' }, turn: true });
+    for (const number of this.works.keys())
+      await this.step({ command: { op: 'rollback', tx: number }, turn: true });
+    const change = { enqueuePaused: false, dequeuePaused: false };
+    for (const queue of model.queues.keys())
+      await this.step({ command: { op: 'alter', queue, change }, turn: true });
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      for (const queue of model.queues.keys()) await this.empty(queue);
+      const next = model.next();
+      if (next === Infinity) break;
+      await this.step({
+        command: { op: 'advance', ms: Math.ceil((next - model.mono) / 100) * 100 },
+        turn: true,
+      });
+    }
+    same('messages at the end', this.theEngine.space.messages.live, 0);
+    same('entries at the end', this.theEngine.space.entries.live, 0);
+  }
+
+  private async empty(queue: string): Promise<void> {
+    const given = { queue, tx: 0, msgid: null, corrid: 0, peek: false, wait: 0, only: null } as const;
+    do await this.step({ command: { op: 'dequeue', ...given }, turn: true });
+    while (this.note.includes('#'));
+  }
+
+  private async run(command: Command): Promise<void> {
+    switch (command.op) {
+      case 'enqueue':
+        return this.enqueue(command);
+      case 'dequeue':
+        return this.dequeue(command);
+      case 'commit':
+      case 'rollback':
+        return this.end(command.op, command.tx);
+      case 'cancel':
+        return this.cancel(command.n);
+      case 'advance':
+        return this.advance(command.ms);
+      case 'step':
+        return this.stepWall(command.ms);
+      case 'jump':
+        return this.jump(command.ms, command.request);
+      case 'alter':
+        return this.alter(command.queue, command.change);
+      case 'create':
+        return this.define(command.terms);
+      case 'space':
+        return this.changeSpace({ ...this.model.space, ...command.change });
+      case 'purge':
+        return this.purge(command.queue);
+      case 'destroy':
+        return this.destroy(command.queue, command.kill);
+      case 'restart':
+      case 'kill':
+        return this.restart(command);
+      default:
+        return this.holdSyncs(command.op === 'hold syncs');
+    }
+  }
+
+  private get theEngine(): SpaceEngine {
+    if (this.engine === null) throw new Error('the space is not open');
+    return this.engine;
+  }
+
+  private enqueue(given: Enqueue): void {
+    const { model, theEngine: engine } = this;
+    const { queue, letter, availability, expiry, position } = given;
+    this.labels++;
+    const label = this.labels;
+    const tx = model.transaction(given.tx);
+    const at = expiry === 'none' ? expiry : this.instant(expiry);
+    const from = this.instant(availability);
+    const place = position === null || position === 'top' ? position : this.msgid(position, queue, tx);
+    const outcome = engine.enqueue({
+      qname: queue,
+      properties: propertiesOf(letter, label),
+      terms: {
+        availability: this.given(availability),
+        expiry: expiry === 'none' ? expiry : this.given(expiry),
+        position: place === null || place === 'top' ? place : Buffer.from(place),
+      },
+      data: dataOf(letter, label),
+      work: this.work(given.tx),
+    });
+    const arrival = { label, queue, tx, letter, availability: from, expiry: at };
+    const { code, message, logged } = model.enqueue({
+      ...arrival,
+      position: place === null || place === 'top' ? place : { msgid: place },
+    });
+    this.note = outcome.code === QME.OK ? `#${label}` : codeName(outcome.code);
+    const where = place === null || place === 'top' ? String(place) : `before ${(position as Ref).of}`;
+    this.count(`enqueue ${where}${tx === null ? '' : ' in tx'}: ${codeName(outcome.code)}`);
+    same('code of the enqueue', codeName(outcome.code), codeName(code));
+    same('refused only for now', outcome.later, false);
+    if (message === null || outcome.id === null) return;
+    this.learn(message.id, outcome.id);
+    this.probe(`#${label}`, outcome.batch).needs = logged ? model.batch : 0;
+  }
+
+  /** As the client gives it, seconds since 1970 or from now; the wall clock's rounded down to seconds. */
+  private given(when: When | null): { clock: 0 | 1; seconds: number } | null {
+    if (when === null) return null;
+    if (when.clock === 'space') return { clock: 0, seconds: when.seconds };
+    return { clock: 1, seconds: Math.floor(this.clock.wallMs() / 1000) + when.seconds };
+  }
+  private instant(when: When | null): Instant | null {
+    const given = this.given(when);
+    if (when === null || given === null) return null;
+    const from = when.clock === 'space' ? this.model.now('space') : 0;
+    return { clock: when.clock, at: from + given.seconds * 1000 };
+  }
+
+  private msgid({ of, n }: Ref, name: string, tx: Transaction | null): string {
+    const { model } = this;
+    if (of === 'foreign') return n % 2 === 0 ? '\0'.repeat(32) : 'f'.repeat(32);
+    const here = model.queues.get(name)?.messages.filter((m) => !m.isGhost) ?? [];
+    const own = tx?.pending.map(({ message }) => message) ?? [];
+    const known = (of === 'queue' ? here : own).flatMap((m) => model.ids.get(m.id) ?? []);
+    const pool = of === 'ever' || known.length === 0 ? this.ever.slice(-40) : known;
+    return pool[n % Math.max(1, pool.length)] ?? '00000001'.padEnd(32, '0');
+  }
+
+  private learn(id: number, given: MessageId): void {
+    const msgid = textOfId(given);
+    const known = this.model.ids.get(id);
+    if (known !== undefined) return same('msgid', msgid, known);
+    if (this.ever.includes(msgid)) throw new Error(`the msgid ${msgid} was given before`);
+    this.model.ids.set(id, msgid);
+    this.ever.push(msgid);
+    return undefined;
+  }
+
+  private placesBefore({ name, messages }: ModelQueue, message: Message): number[] | null {
+    const { space } = this.theEngine;
+    const queue = space.queue(name);
+    const labels = new Map(messages.map((m) => [this.model.ids.get(m.id), m.label]));
+    const entryOf = (msgid: string): number => {
+      const id = {
+        epoch: Number.parseInt(msgid.slice(8, 20), 16),
+        counter: Number.parseInt(msgid.slice(20), 16),
+      };
+      return space.entryById(id);
+    };
+    let entry = entryOf(this.model.ids.get(message.id) ?? '');
+    if (queue === undefined || entry === 0) return null;
+    const before: number[] = [];
+    for (entry = space.placeBefore(queue, entry); entry !== 0; entry = space.placeBefore(queue, entry)) {
+      const label = labels.get(textOfId(space.id(entry)));
+      if (label !== undefined) before.push(label);
+    }
+    return before;
+  }
+
+  private work(number: number): Work | null {
+    if (number === 0) return null;
+    const known = this.works.get(number);
+    if (known !== undefined) return known;
+    const work = this.theEngine.openWork();
+    this.works.set(number, work);
+    return work;
+  }
+
+  private dequeue(given: Dequeue): void {
+    const { model } = this;
+    const { queue, corrid, peek, only } = given;
+    const tx = peek ? null : model.transaction(given.tx);
+    this.lastRequest++;
+    const request: Request = {
+      number: this.lastRequest,
+      queue,
+      tx,
+      msgid: given.msgid === null ? null : this.msgid(given.msgid, queue, tx),
+      corrid,
+      peek,
+      // Who gets the last transaction must not depend on which of two queues is looked at first.
+      wait: given.wait > 0 && (model.space.transactions === 0 || tx === null || tx.active),
+      only,
+      // Unlike every other instant, and every other deadline.
+      deadline: this.clock.monoMs() + given.wait * 100 + 1 + (this.lastRequest % 97),
+    };
+    const asked = new SystemRequest(request, {
+      work: peek ? null : this.work(given.tx),
+      timeoutFailure: QME.QMENOMSG,
+      answered: (one, batch) => {
+        one.probe = this.probe(`the answer to dequeue ${request.number}`, batch);
+        this.answers.push(one);
+        const how = this.asking ? '' : ' later';
+        const by = `${request.msgid === null ? '' : ' msgid'}${corrid === 0 ? '' : ' corrid'}`;
+        const word = `${peek ? 'peek' : 'dequeue'}${request.wait ? ' wait' : ''}${tx === null ? '' : ' in tx'}`;
+        this.count(`${word}${by}${how}: ${codeName(one.code ?? 1)}`);
+        this.requests.delete(request.number);
+      },
+    });
+    this.requests.set(request.number, asked);
+    this.note = `dequeue ${request.number}`;
+    this.asking = true;
+    this.theEngine.dequeue(asked);
+    this.asking = false;
+    model.dequeue(request);
+    const { message, code } = asked;
+    this.note +=
+      message === null ? `: ${code === null ? 'waits' : codeName(code)}` : `: #${message.properties.urcode}`;
+  }
+
+  private cancel(n: number): void {
+    const parked = this.model.parked;
+    const request = parked[n % Math.max(1, parked.length)];
+    if (request === undefined) return;
+    this.cancelOne(request);
+  }
+  private cancelOne(request: Request): void {
+    const asked = this.requests.get(request.number);
+    if (asked === undefined) throw new Error(`dequeue ${request.number} does not wait`);
+    same('cancelled', this.theEngine.cancel(asked, QME.QMEABORTED), true);
+    this.model.cancel([request], QME.QMEABORTED);
+  }
+
+  private end(how: 'commit' | 'rollback', number: number): void {
+    const { model, theEngine: engine } = this;
+    const work = this.works.get(number);
+    const tx = model.transaction(number);
+    if (work === undefined || tx === null) return void model.transactions.delete(number);
+    this.works.delete(number);
+    if (how === 'commit') this.cancelBefore(tx);
+    const logged = [...tx.locked, ...(how === 'commit' ? tx.pending : [])];
+    const needs = logged.some(({ message }) => message.persistent) ? model.batch : 0;
+    if (how === 'commit') {
+      this.probe('the commit', engine.commit(work)).needs = needs;
+      return model.commit(tx);
+    }
+    this.probe('the rollback', engine.rollback(work, QME.QMEABORTED)).needs = needs;
+    return model.rollback(tx, QME.QMEABORTED);
+  }
+
+  /** Those of the transaction; and those who would take away at once what can only be asked of the engine: where it put something. */
+  private cancelBefore(tx: Transaction): void {
+    const open = tx.pending.filter(({ before }) => before?.isGhost === true || before?.owner === tx);
+    const queues = new Set(open.map(({ queue }) => queue.name));
+    for (const request of this.model.parked)
+      if (request.tx === tx || queues.has(request.queue)) this.cancelOne(request);
+  }
+
+  private advance(ms: number): void {
+    this.clock.advance(ms);
+    this.catchUp();
+  }
+  private catchUp(): void {
+    this.model.batch = this.log.appends + 1;
+    this.model.advanceTo(this.clock.monoMs());
+  }
+
+  /** The loop's turn ends after each timer. A batch that a timer logged is the clock pair alone: all that was decided was durable. */
+  private afterTimer(): void {
+    this.noteAppend(() => this.watch.last);
+    this.catchUp();
+    this.runDue();
+  }
+
+  private stepWall(ms: number): void {
+    this.clock.stepWall(ms);
+    this.model.ahead.wall += ms;
+    this.theEngine.settle();
+    this.model.settle();
+  }
+
+  private jump(ms: number, request: Dequeue | Enqueue): void {
+    this.clock.stepWall(ms);
+    this.model.ahead.wall += ms;
+    if (request.op === 'dequeue') this.dequeue(request);
+    else this.enqueue(request);
+    this.theEngine.settle();
+    this.model.settle();
+  }
+
+  private alter(name: string, change: Partial<QueueTerms>): void {
+    const terms = this.model.queues.get(name)?.terms;
+    if (terms !== undefined) this.define({ ...terms, ...change });
+  }
+
+  private define(terms: QueueTerms): void {
+    const outcome = this.theEngine.define({
+      kind: 'defineQueue',
+      attributes: queueAttributes(terms.name, terms),
+    });
+    const { code, changed } = this.model.define(terms);
+    same('code of the definition', codeName(outcome.code), codeName(code));
+    this.note = codeName(code);
+    this.count(`define: ${this.note}`);
+    this.probe(`queue ${terms.name}`, outcome.batch).needs = changed ? this.model.batch : 0;
+  }
+
+  private changeSpace(terms: SpaceTerms): void {
+    const { code, batch } = this.theEngine.define({
+      kind: 'defineSpace',
+      attributes: spaceAttributes('S', terms),
+    });
+    same('code of the definition', codeName(code), codeName(QME.OK));
+    this.probe('the space', batch);
+    this.model.space = terms;
+    this.model.settle();
+  }
+
+  private async purge(name: string): Promise<void> {
+    const queue = this.theEngine.space.queue(name);
+    const wanted = this.model.queues.get(name);
+    if (queue === undefined || wanted === undefined) return;
+    let purged = -1;
+    this.theEngine.purgeQueue(queue, (count, batch) => {
+      purged = count;
+      this.model.batch = this.log.appends + 1;
+      same('purged', purged, this.model.purge(wanted));
+      this.probe('the purge', batch);
+    });
+    await this.slices();
+    this.note = `${purged} removed`;
+  }
+
+  private async destroy(name: string, kill: boolean): Promise<void> {
+    const { code, batch } = this.theEngine.destroyQueue(name);
+    same('code of the removal', codeName(code), codeName(this.model.destroy(name)));
+    this.note = codeName(code);
+    this.count(`destroy: ${this.note}`);
+    this.probe('the removal', batch).needs = code === QME.OK ? this.model.batch : 0;
+    this.compare();
+    await this.slices();
+    if (kill) await this.restart({ op: 'kill', downMs: 0, stepMs: 0, keep: false });
+  }
+
+  /** Long work gets its turns, but what it did after the first batch is not on the log yet. */
+  private async slices(): Promise<void> {
+    for (let round = 0; round < SLICE_ROUNDS; round++) this.runDue();
+    await this.synced();
+  }
+
+  private async holdSyncs(held: boolean): Promise<void> {
+    await flush();
+    this.held = held;
+    if (held) this.log.holdSyncs();
+    else this.log.releaseSyncs();
+    await this.synced();
+  }
+
+  /** The end of the loop's turn, again and again until nothing is left to do in it. */
+  private async turn(): Promise<void> {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      this.runDue();
+      await this.synced();
+      if (this.due.length === 0) break;
+    }
+    this.compare();
+    compareState(this.theEngine, this.model);
+    if (this.held) return;
+    for (const { what, state } of this.probes) same(`${what} leaves`, state, 'released');
+    same('threshold commands', this.fired.sort(), this.model.fires.map(fireText).sort());
+    this.fired = [];
+    this.model.fires = [];
+    this.probes = [];
+  }
+
+  private runDue(): void {
+    const runs = this.due;
+    this.due = [];
+    for (const run of runs) {
+      run();
+      this.noteAppend(() => this.model.save());
+    }
+  }
+
+  /** If a batch was appended, notes what it holds. */
+  private noteAppend(save: () => Saved): void {
+    const time = this.watch.appended(save);
+    if (time === null) return;
+    const { space, wall } = this.model.ahead;
+    same('space time beside the wall clock', time.space - time.wall, space - wall);
+  }
+
+  private async synced(): Promise<void> {
+    await flush();
+    if (!this.held) this.watch.synced();
+  }
+
+  /** A clean stop or a kill, and the next start. */
+  private async restart(how: Extract<Command, { op: 'restart' | 'kill' }>): Promise<void> {
+    if (how.op === 'restart') await this.stop();
+    else await this.kill(how.keep);
+    this.clock.endLife();
+    this.works.clear();
+    this.requests.clear();
+    this.due = [];
+    this.probes = [];
+    this.fired = [];
+    this.model.fires = [];
+    this.clock.advance(how.downMs);
+    this.clock.stepWall(how.stepMs);
+    this.model.ahead.wall += how.stepMs;
+    await this.open();
+    this.held = false;
+    await this.turn();
+  }
+
+  private async stop(): Promise<void> {
+    if (this.held) await this.holdSyncs(false);
+    await this.synced();
+    this.model.cancel(this.model.parked, QME.QMEABORTED);
+    await this.theEngine.close();
+    this.compare();
+    for (const { what, state } of this.probes) same(`${what} leaves before the end`, state, 'released');
+    const time = { space: this.model.now('space'), wall: this.model.now('wall') };
+    same('the clock pair of the stop', this.log.batches.at(-1)?.time, time);
+    this.watch.stopped({ saved: this.model.save(), time });
+  }
+
+  private async kill(keep: boolean): Promise<void> {
+    await this.synced();
+    this.compare();
+    this.log.crash(keep);
+    this.watch.killed(keep);
+    if (this.held) this.log.releaseSyncs();
+  }
+
+  private async open(): Promise<void> {
+    const { clock, model } = this;
+    this.engine = await openSpace(this.log, new AbortController().signal, {
+      clock,
+      ulog: SILENT,
+      soon: (run) => void this.due.push(run),
+      runCommand: (command, { queue }) => {
+        this.count(`threshold command: ${command}`);
+        this.fired.push(fireText({ queue, command }));
+      },
+    });
+    const { saved, time } = this.watch.durable;
+    model.mono = clock.monoMs();
+    model.batch = this.log.appends + 1;
+    // The wall clock carries the space's time over a stop, and it never runs backwards.
+    const spaceMs = time === null ? 0 : time.space + Math.max(0, clock.wallMs() - time.wall);
+    model.restore(saved, spaceMs);
+  }
+
+  private count(what: string): void {
+    this.tally.set(what, (this.tally.get(what) ?? 0) + 1);
+  }
+
+  private probe(what: string, batch: number): Probe {
+    const probe = new Probe(what, () => this.watch.lastDurable);
+    this.theEngine.hold(batch, probe);
+    this.probes.push(probe);
+    return probe;
+  }
+
+  /** What was answered since it was last looked. */
+  private compare(): void {
+    compareAnswers(this.answers, this.model.answers, (one, message) => {
+      if (one.message !== null) this.learn(message.id, one.message.id);
+    });
+    this.answers = [];
+    this.model.answers = [];
+    for (const { what, state, needs, durable } of this.probes) {
+      if (state === 'released' && durable < needs)
+        throw new Error(`${what} left when batch ${durable} was durable; it depends on ${needs}`);
+    }
+  }
+}
+
+function textOfId(id: MessageId): string {
+  return Buffer.from(msgidBytes(SPACE_ID, id)).toString('latin1');
+}
+
+function fireText({ queue, command }: { queue: string; command: string }): string {
+  return `${queue}: ${command}`;
+}
+
+async function flush(): Promise<void> {
+  for (let i = 0; i < 6; i++) await Promise.resolve();
+}
