@@ -88,14 +88,13 @@ export class MessageTable {
     const highA = this.idHigh.get(a);
     const highB = this.idHigh.get(b);
     if (highA === highB) return this.idLow.get(a) < this.idLow.get(b);
-    return this.comparePacked({ high: highA, low: 0 }, { high: highB, low: 0 }) < 0;
+    return this.compareHigh(highA, highB) < 0;
   }
 
-  /** Less than 0 when the message with id `a` arrived before the one with id `b`; 0 when they are the same. */
-  comparePacked(a: PackedId, b: PackedId): number {
-    if (a.high === b.high) return a.low - b.low;
-    if (a.high >>> 16 === b.high >>> 16) return a.high - b.high;
-    return (this.epochs[a.high >>> 16] as number) - (this.epochs[b.high >>> 16] as number);
+  /** Less than 0 when messages whose ids have the high word `a` arrived before those with `b`; 0 only for the same word. */
+  compareHigh(a: number, b: number): number {
+    if (a >>> 16 === b >>> 16) return a - b;
+    return (this.epochs[a >>> 16] as number) - (this.epochs[b >>> 16] as number);
   }
 
   pack(id: MessageId): PackedId {
