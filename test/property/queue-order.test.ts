@@ -99,6 +99,7 @@ function enqueued(
 ): Enqueued {
   return {
     kind: 'enqueued',
+    restated: false,
     id,
     queue: 1,
     persistent: true,
