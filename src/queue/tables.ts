@@ -268,6 +268,17 @@ export class CorridTable implements Links {
   }
 }
 
+/** Ids that lie together in the index of ids. */
+const NEIGHBOURS = 8;
+
+/**
+ * Ids that follow one another come and go together: eight of them have slots side by side, so that a backlog of millions, whose index is in
+ * no cache, costs one access to memory for eight messages, and a slot that is passed over leads to a row that was just looked at.
+ */
+function hashId(high: number, low: number): number {
+  return Math.imul(hashWords(high, Math.floor(low / NEIGHBOURS)), NEIGHBOURS) + (low % NEIGHBOURS);
+}
+
 /** msgid → message row. */
 export class MsgidIndex extends HashIndex {
   private readonly messages: MessageTable;
@@ -283,11 +294,11 @@ export class MsgidIndex extends HashIndex {
     this.high = this.messages.findHighWord(id);
     if (this.high < 0) return NONE;
     this.low = id.counter % TWO_32;
-    return this.lookup(hashWords(this.high, this.low));
+    return this.lookup(hashId(this.high, this.low));
   }
 
   protected hashOf(row: number): number {
-    return hashWords(this.messages.idHigh.get(row), this.messages.idLow.get(row));
+    return hashId(this.messages.idHigh.get(row), this.messages.idLow.get(row));
   }
   protected matches(row: number): boolean {
     return this.messages.idLow.get(row) === this.low && this.messages.idHigh.get(row) === this.high;
