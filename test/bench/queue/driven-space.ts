@@ -83,6 +83,18 @@ export class DrivenSpace {
     }
   }
 
+  /** Dequeues one, also when its data has to be read from the log; null: there is none. */
+  take(qname: string): Promise<StoredMessage | null> {
+    return new Promise<StoredMessage | null>((resolve, reject) => {
+      const taking = new Taking(qname);
+      taking.answered = () => {
+        if (taking.message !== null || taking.failure === QME.QMENOMSG) resolve(taking.message);
+        else reject(new Error(`a dequeue was refused: ${qmeName(taking.failure)}`));
+      };
+      this.engine.dequeue(taking);
+    });
+  }
+
   /** Enqueues one where nothing may be waited for, because the processor's time is being taken. */
   putNow(request: EnqueueRequest): MessageId {
     return idIn(this.engine.enqueue(request));
@@ -132,7 +144,7 @@ export function enqueueOf(qname: string, { data, properties, terms, work }: Putt
 
 const NOTHING: Selection = { msgid: null, corrid: null };
 
-/** A dequeue that is answered at once: what it asks for is in memory, or is not there. */
+/** A dequeue of the first message, answered at once when what it asks for is in memory or is not there. */
 export class Taking extends DequeueRequest {
   override readonly selection = NOTHING;
   override readonly peek = false;
@@ -143,6 +155,7 @@ export class Taking extends DequeueRequest {
   override readonly work: Work | null;
   message: StoredMessage | null = null;
   failure: Failure = 0;
+  answered: () => void = () => {};
 
   constructor(qname: string, work: Work | null = null) {
     super();
@@ -155,9 +168,11 @@ export class Taking extends DequeueRequest {
   }
   override taken(message: StoredMessage): void {
     this.message = message;
+    this.answered();
   }
   override refused(failure: Failure): void {
     this.failure = failure;
+    this.answered();
   }
 }
 
