@@ -5,8 +5,9 @@ export class AssertionError extends Error {
   override name = 'AssertionError';
 }
 
-export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new AssertionError(message);
+/** `about`: the number it is about, so that no text is made while all is well. */
+export function assert(condition: boolean, message: string, about?: number): asserts condition {
+  if (!condition) throw new AssertionError(about === undefined ? message : `${message}: ${about}`);
 }
 
 /** For the default branch of an exhaustive switch. */

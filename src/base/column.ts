@@ -98,6 +98,19 @@ export class BytesColumn {
     return (this.chunks[row >>> CHUNK_BITS] as Uint8Array).subarray(start, start + this.width);
   }
 
+  /** Less than 0 when the first `length` bytes of row `a` sort before those of row `b`; 0 when they are equal. */
+  compare(a: number, b: number, length: number): number {
+    const chunkA = this.chunks[a >>> CHUNK_BITS] as Uint8Array;
+    const chunkB = this.chunks[b >>> CHUNK_BITS] as Uint8Array;
+    const startA = (a & CHUNK_MASK) * this.width;
+    const startB = (b & CHUNK_MASK) * this.width;
+    for (let i = 0; i < length; i++) {
+      const difference = (chunkA[startA + i] as number) - (chunkB[startB + i] as number);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  }
+
   equals(row: number, bytes: Uint8Array): boolean {
     const chunk = this.chunks[row >>> CHUNK_BITS] as Uint8Array;
     const start = (row & CHUNK_MASK) * this.width;

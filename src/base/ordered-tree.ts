@@ -48,7 +48,7 @@ export class OrderedTree {
     let parentLeft = false;
     let at = root;
     while (at !== row) {
-      assert(at !== NONE, `row ${row} is not in the tree`);
+      assert(at !== NONE, 'a row is not in the tree', row);
       parent = at;
       parentLeft = before(row, at);
       at = parentLeft ? links.left(at) : links.right(at);

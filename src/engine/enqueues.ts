@@ -59,7 +59,8 @@ export class Enqueues {
     if (code !== QME.OK) return { ...refusal(code), batch: code === QME.QMESHARE ? queue.lastBatch : 0 };
     const { isPlain } = queue;
     const now = terms === null && isPlain ? NO_TIME : this.engine.now();
-    const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, ...now });
+    const { nowMs, wallMs } = now;
+    const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, nowMs, wallMs });
     const recordBytes = enqueuedBytes(properties, data, event.timing === null);
     if (!this.engine.hasSlot(work)) return refusal(QME.QMENOSPACE);
     const { persistent } = event;

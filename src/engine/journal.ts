@@ -157,7 +157,7 @@ export class Journal {
 
   private onDurable(batch: BatchNumber, pos: Pos): void {
     if (this.failure !== null) return;
-    assert(batch === this.durable + 1, `batch ${batch} became durable after ${this.durable}`);
+    assert(batch === this.durable + 1, 'a batch became durable out of turn', batch);
     this.durable = batch;
     this.durablePos = pos;
     this.inFlight = false;

@@ -348,7 +348,10 @@ export class SpaceEngine {
 
   /** Space time and wall clock, now. */
   now(): { nowMs: number; wallMs: number } {
-    return { nowMs: this.time.nowMs(), wallMs: this.ports.clock.wallMs() };
+    return { nowMs: this.time.nowMs(), wallMs: this.wallMs() };
+  }
+  wallMs(): number {
+    return this.ports.clock.wallMs();
   }
 
   /** The monotonic instant, for deadlines. */

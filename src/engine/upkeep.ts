@@ -44,12 +44,11 @@ export class Upkeep {
 
   /** Sees to what is due or expired on this queue, as much as one slice takes. false: there is more, ask by `whenCurrent`. */
   bring(queue: Queue): boolean {
-    if (queue.nextMs(CLOCK.SPACE) === Infinity && queue.nextMs(CLOCK.WALL) === Infinity) return true;
     const { engine } = this;
+    if (this.isCurrent(queue)) return true;
     const now = engine.now();
-    if (isCurrent(queue, now)) return true;
     engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE_ENTRIES });
-    return isCurrent(queue, now);
+    return queue.nextMs(CLOCK.SPACE) > now.nowMs && queue.nextMs(CLOCK.WALL) > now.wallMs;
   }
 
   /** Calls back when the queue is up to date, in the order of asking. */
@@ -158,6 +157,15 @@ export class Upkeep {
     if (this.chores.length > 0 || this.behind.length > 0) this.schedule();
   }
 
+  /** Most dequeues find nothing to see to: only the clock that something waits for is read. */
+  private isCurrent(queue: Queue): boolean {
+    const { engine } = this;
+    const spaceMs = queue.nextMs(CLOCK.SPACE);
+    if (spaceMs !== Infinity && spaceMs <= engine.time.nowMs()) return false;
+    const wallMs = queue.nextMs(CLOCK.WALL);
+    return wallMs === Infinity || wallMs > engine.wallMs();
+  }
+
   private lateQueue(now: Now): Queue | undefined {
     const { space } = this.engine;
     if (space.nextMs(CLOCK.SPACE) <= now.nowMs) return space.nextQueue(CLOCK.SPACE);
@@ -248,8 +256,4 @@ class Purge {
 interface Now {
   readonly nowMs: number;
   readonly wallMs: number;
-}
-
-function isCurrent(queue: Queue, { nowMs, wallMs }: Now): boolean {
-  return queue.nextMs(CLOCK.SPACE) > nowMs && queue.nextMs(CLOCK.WALL) > wallMs;
 }

@@ -231,7 +231,7 @@ function settle(space: QueueSpace, entry: number, isDue: boolean): void {
 
 function leaveState(space: QueueSpace, entry: number): void {
   const state = space.entries.state.get(entry);
-  assert(state !== ENTRY.FREE, `entry ${entry} is free`);
+  assert(state !== ENTRY.FREE, 'an entry is free', entry);
   if (state === ENTRY.READY) space.leaveReady(entry);
   else if (state === ENTRY.DELAYED) space.leaveDelayed(entry);
   else if (state === ENTRY.LOCKED) space.leaveLocked(entry);

@@ -212,6 +212,6 @@ function differ<T extends object>(before: T, after: T): boolean {
 function* heldBy(branch: Branch): Generator<number> {
   for (let entry = branch.first; entry !== NONE; entry = branch.first) {
     yield entry;
-    assert(branch.first !== entry, `entry ${entry} did not leave branch ${branch.number}`);
+    assert(branch.first !== entry, 'an entry did not leave its branch', entry);
   }
 }

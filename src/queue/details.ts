@@ -113,6 +113,19 @@ export class PlaceTable implements Links {
     this.rows.give(row);
   }
 
+  /** Rows in use. */
+  get live(): number {
+    return this.rows.live;
+  }
+
+  /** Less than 0 when `a` sorts before `b` by its label; a row without one (or 0, no row) after all that have one. */
+  compareLabels(a: number, b: number): number {
+    const lengthA = a === NONE ? 0 : this.labelBytes.get(a);
+    const lengthB = b === NONE ? 0 : this.labelBytes.get(b);
+    if (lengthA === 0 || lengthB === 0) return lengthB - lengthA;
+    return this.labels.compare(a, b, Math.min(lengthA, lengthB)) || lengthA - lengthB;
+  }
+
   /** null: it stands where the message itself would, after all labels. */
   label(row: number): Uint8Array | null {
     const length = this.labelBytes.get(row);

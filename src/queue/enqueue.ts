@@ -76,6 +76,8 @@ export function isBornExpired({ timing }: Enqueued, now: { nowMs: number; wallMs
 /** Sort values are wall instants, whatever clock the deadlines are read on [DESIGN 4, Time]. */
 function timingOf(queue: Queue, command: Enqueue): EntryTiming | null {
   const { terms } = command;
+  // Most messages: nothing was given and the queue gives nothing.
+  if (terms === null && queue.isPlain) return null;
   const { order, expiryS } = queue.attributes;
   const availability = terms?.availability ?? null;
   let expiry = terms?.expiry ?? null;

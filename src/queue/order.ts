@@ -1,11 +1,11 @@
 // A queue's order as a comparison of entries [spec 5.5]: what TPQTOP brought to the top, then the keys of the queue's order, then arrival.
 // An entry put before a message (TPQBEFOREMSGID) sorts with that message's values, and by its label among all that were put there; the
-// message itself comes after them. Total, and never changing while an entry is in a tree. Pure.
+// message itself comes after them. Total, and never changing while an entry is in a tree. Pure. A tree asks some thirty times for each
+// change at a depth of a million: nothing here makes an object, and what no entry needs is not looked at.
 import { NONE } from '../base/column.ts';
 import type { Before } from '../base/ordered-tree.ts';
 import type { DetailTable, PlaceTable } from './details.ts';
-import { compareLabels } from './label.ts';
-import type { EntryTable, MessageTable, PackedId } from './tables.ts';
+import type { EntryTable, MessageTable } from './tables.ts';
 
 export interface OrderedTables {
   readonly messages: MessageTable;
@@ -16,96 +16,123 @@ export interface OrderedTables {
 
 type Key = 'priority' | 'time' | 'expiration';
 
-/** Which sort keys a queue's order names, most significant first, and whether the last to arrive is the first to leave. */
-export interface OrderKeys {
-  readonly keys: readonly Key[];
-  readonly lifo: boolean;
-}
-
-/** `order`: a canonical list as QueueAttributes has it. */
-export function orderKeys(order: string): OrderKeys {
-  const words = order.split(',');
-  return { keys: words.filter((word): word is Key => word in VALUE), lifo: words.includes('lifo') };
-}
-
-/** How the entries of a queue with this order compare. */
+/** How the entries of a queue with this order compare. `order`: a canonical list as QueueAttributes has it. */
 export function orderOf(tables: OrderedTables, order: string): Before {
-  const { keys, lifo } = orderKeys(order);
-  const { entries, messages } = tables;
-  const compare: Before = (a, b) =>
-    compareStandings(tables, { keys, lifo }, { one: standingOf(tables, a), two: standingOf(tables, b) }) < 0;
-  // Most queues are fifo and most entries have no detail.
-  if (keys.length > 0) return compare;
-  return (a, b) => {
-    if (entries.detail.get(a) !== NONE || entries.detail.get(b) !== NONE) return compare(a, b);
+  const compare = new Order(tables, order);
+  return (a, b) => compare.isBefore(a, b);
+}
+
+class Order {
+  private readonly messages: MessageTable;
+  private readonly entries: EntryTable;
+  private readonly details: DetailTable;
+  private readonly places: PlaceTable;
+  /** Which sort keys the order names, most significant first. */
+  private readonly keys: readonly Key[];
+  /** The last to arrive is the first to leave. */
+  private readonly lifo: boolean;
+
+  constructor(tables: OrderedTables, order: string) {
+    this.messages = tables.messages;
+    this.entries = tables.entries;
+    this.details = tables.details;
+    this.places = tables.places;
+    const words = order.split(',');
+    this.keys = words.filter(isKey);
+    this.lifo = words.includes('lifo');
+  }
+
+  isBefore(a: number, b: number): boolean {
+    const { entries, messages, places, keys } = this;
+    if (places.live > 0 && (this.placeOf(a) !== NONE || this.placeOf(b) !== NONE)) {
+      return this.comparePlaced(a, b) < 0;
+    }
     const messageA = entries.message.get(a);
     const messageB = entries.message.get(b);
-    return lifo ? messages.before(messageB, messageA) : messages.before(messageA, messageB);
-  };
-}
-
-/** Where an entry's sort values stand: in its own rows, or in the place it was put to. */
-interface Standing extends PackedId {
-  readonly message: number;
-  readonly detail: number;
-  readonly place: number;
-}
-
-function standingOf({ entries, messages, details, places }: OrderedTables, entry: number): Standing {
-  const detail = entries.detail.get(entry);
-  const place = detail === NONE ? NONE : details.place.get(detail);
-  const message = entries.message.get(entry);
-  const placed = place !== NONE;
-  const high = placed ? places.baseHigh.get(place) : messages.idHigh.get(message);
-  const low = placed ? places.baseLow.get(place) : messages.idLow.get(message);
-  return { message, detail, place, high, low };
-}
-
-/** Values that sort ascending. A message without the value: see spec 5.5. */
-const VALUE: Readonly<Record<Key, (tables: OrderedTables, at: Standing) => number>> = {
-  priority: ({ messages, places }, { message, place }) =>
-    -(place === NONE ? messages.priority.get(message) : places.priority.get(place)),
-  time: ({ details, places }, { detail, place }) => {
-    if (place !== NONE) return places.sortTimeMs.get(place);
-    return detail === NONE ? 0 : details.sortTimeMs.get(detail);
-  },
-  expiration: ({ details, places }, { detail, place }) => {
-    if (place !== NONE) return places.sortExpiryMs.get(place);
-    return detail === NONE ? Infinity : details.sortExpiryMs.get(detail);
-  },
-};
-
-/** Less than 0 when `one` comes before `two`. */
-function compareStandings(
-  tables: OrderedTables,
-  { keys, lifo }: OrderKeys,
-  { one, two }: { one: Standing; two: Standing },
-): number {
-  const { messages, places } = tables;
-  const topOne = one.place !== NONE && places.top.get(one.place) === 1;
-  const topTwo = two.place !== NONE && places.top.get(two.place) === 1;
-  if (topOne !== topTwo) return topOne ? -1 : 1;
-  if (!topOne) {
-    for (const key of keys) {
-      const valueOne = VALUE[key](tables, one);
-      const valueTwo = VALUE[key](tables, two);
-      if (valueOne !== valueTwo) return valueOne < valueTwo ? -1 : 1;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i];
+      const difference =
+        key === 'priority'
+          ? messages.priority.get(messageB) - messages.priority.get(messageA)
+          : this.compareTimes(a, b, key);
+      if (difference !== 0) return difference < 0;
     }
+    return this.lifo ? messages.before(messageB, messageA) : messages.before(messageA, messageB);
   }
-  const base = messages.comparePacked(one, two);
-  // On top the last to come is the first; below, as the order says.
-  if (base !== 0) return topOne || lifo ? -base : base;
-  return compareWithinBase(tables, one, two) || compareOwn(messages, one, two);
+
+  /** One of them at least was put somewhere. Less than 0 when `a` comes before `b`. */
+  private comparePlaced(a: number, b: number): number {
+    const isTop = this.isTop(a);
+    if (isTop !== this.isTop(b)) return isTop ? -1 : 1;
+    if (!isTop) {
+      for (const key of this.keys) {
+        const difference =
+          key === 'priority' ? this.priorityOf(b) - this.priorityOf(a) : this.compareTimes(a, b, key);
+        if (difference !== 0) return difference;
+      }
+    }
+    const base = this.compareBases(a, b);
+    // On top the last to come is the first; below, as the order says.
+    if (base !== 0) return isTop || this.lifo ? -base : base;
+    return this.places.compareLabels(this.placeOf(a), this.placeOf(b)) || this.compareArrivals(a, b);
+  }
+
+  private placeOf(entry: number): number {
+    const detail = this.entries.detail.get(entry);
+    return detail === NONE ? NONE : this.details.place.get(detail);
+  }
+
+  private isTop(entry: number): boolean {
+    const place = this.placeOf(entry);
+    return place !== NONE && this.places.top.get(place) === 1;
+  }
+
+  private priorityOf(entry: number): number {
+    const place = this.placeOf(entry);
+    if (place !== NONE) return this.places.priority.get(place);
+    return this.messages.priority.get(this.entries.message.get(entry));
+  }
+
+  private compareTimes(a: number, b: number, key: Key | undefined): number {
+    const atA = this.timeOf(a, key);
+    const atB = this.timeOf(b, key);
+    // Both may be Infinity.
+    return atA === atB ? 0 : atA - atB;
+  }
+
+  /** A message without the value: see spec 5.5. */
+  private timeOf(entry: number, key: Key | undefined): number {
+    const detail = this.entries.detail.get(entry);
+    if (detail === NONE) return key === 'time' ? 0 : Infinity;
+    const place = this.details.place.get(detail);
+    const { sortTimeMs, sortExpiryMs } = place === NONE ? this.details : this.places;
+    const row = place === NONE ? detail : place;
+    return key === 'time' ? sortTimeMs.get(row) : sortExpiryMs.get(row);
+  }
+
+  /** By the arrival of what they were put before, or of themselves. */
+  private compareBases(a: number, b: number): number {
+    const { messages, places, entries } = this;
+    const placeA = this.placeOf(a);
+    const placeB = this.placeOf(b);
+    const messageA = entries.message.get(a);
+    const messageB = entries.message.get(b);
+    const highA = placeA === NONE ? messages.idHigh.get(messageA) : places.baseHigh.get(placeA);
+    const highB = placeB === NONE ? messages.idHigh.get(messageB) : places.baseHigh.get(placeB);
+    if (highA !== highB) return messages.compareHigh(highA, highB);
+    const lowA = placeA === NONE ? messages.idLow.get(messageA) : places.baseLow.get(placeA);
+    const lowB = placeB === NONE ? messages.idLow.get(messageB) : places.baseLow.get(placeB);
+    return lowA - lowB;
+  }
+
+  private compareArrivals(a: number, b: number): number {
+    const messageA = this.entries.message.get(a);
+    const messageB = this.entries.message.get(b);
+    if (messageA === messageB) return 0;
+    return this.messages.before(messageA, messageB) ? -1 : 1;
+  }
 }
 
-function compareWithinBase({ places }: OrderedTables, one: Standing, two: Standing): number {
-  const labelOne = one.place === NONE ? null : places.label(one.place);
-  const labelTwo = two.place === NONE ? null : places.label(two.place);
-  if (labelOne === null || labelTwo === null) return Number(labelOne === null) - Number(labelTwo === null);
-  return compareLabels(labelOne, labelTwo);
-}
-
-function compareOwn(messages: MessageTable, one: Standing, two: Standing): number {
-  if (one.message === two.message) return 0;
-  return messages.before(one.message, two.message) ? -1 : 1;
+function isKey(word: string): word is Key {
+  return word === 'priority' || word === 'time' || word === 'expiration';
 }

@@ -7,10 +7,16 @@ import { compareLabels, LABEL_BYTES_MAX, labelBetween, labelsBetween } from './l
 import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
 
-/** New labels are given only in a gap that keeps them this short, so that the next shortening is far away. */
-const FRESH_LABEL_BYTES = LABEL_BYTES_MAX / 2;
 /** Neighbours on each side in the first window. */
-const WINDOW = 32;
+const WINDOW = 64;
+/**
+ * New labels are given only where they stay this short, so that the next shortening is far away. A window of twice the width has to be worth
+ * it: it takes back the bits that two shortenings of half its width spend. So each width comes up half as often as the one below it, and
+ * always putting into the same gap costs a few new labels a message, more only with the logarithm of how many there are.
+ */
+function freshBytesMax(doublings: number): number {
+  return 48 - (doublings * (doublings + 16)) / 8;
+}
 
 /** Where this entry stands, as a position that another can be put before. */
 export function standingOf(space: QueueSpace, entry: number): Position {
@@ -78,33 +84,57 @@ function relabel(
   queue: Queue,
   { before, standing }: { before: number; standing: Position },
 ): { entries: number[]; labels: Uint8Array[] } {
-  for (let window = WINDOW; ; window *= 2) {
-    const left: number[] = [];
-    const right: number[] = [];
-    let low: Uint8Array | null = null;
-    let high: Uint8Array | null = null;
-    for (let at = before; ;) {
-      at = neighbour(space, queue, { entry: at, standing, side: 'left' });
-      if (at === NONE) break;
-      low = left.length >= window ? labelOf(space, at) : null;
-      if (low !== null) break;
-      left.push(at);
+  const left: Side = {
+    side: 'left',
+    entries: [],
+    next: neighbour(space, queue, { entry: before, standing, side: 'left' }),
+  };
+  // The message itself is the end of its group.
+  const right: Side = { side: 'right', entries: [], next: isBase(space, before, standing) ? NONE : before };
+  for (let doublings = 0; ; doublings++) {
+    const window = WINDOW * 2 ** doublings;
+    const low = widen(space, queue, { to: window, side: left, standing });
+    const high = widen(space, queue, { to: window, side: right, standing });
+    const labelBytesMax = freshBytesMax(doublings);
+    if (low !== null && high !== null) {
+      if (compareLabels(low, high) >= 0 || commonBytes(low, high) >= labelBytesMax) continue;
     }
-    // The message itself, when it has no label, is the end of its group.
-    for (let at = isBase(space, before, standing) ? NONE : before; at !== NONE;) {
-      if (right.length === window) {
-        high = labelOf(space, at);
-        break;
-      }
-      right.push(at);
-      at = neighbour(space, queue, { entry: at, standing, side: 'right' });
-    }
-    if (low !== null && high !== null && compareLabels(low, high) >= 0) continue;
-    const entries = [...left.toReversed(), NONE, ...right];
+    const entries = [...left.entries.toReversed(), NONE, ...right.entries];
     const labels = labelsBetween(low, high, entries.length);
     const isWhole = low === null && high === null;
-    if (isWhole || labels.every((label) => label.length <= FRESH_LABEL_BYTES)) return { entries, labels };
+    if (isWhole || labels.every((label) => label.length <= labelBytesMax)) return { entries, labels };
   }
+}
+
+/** One side of a window, from the gap outwards. */
+interface Side {
+  readonly side: 'left' | 'right';
+  readonly entries: number[];
+  /** The first entry beyond it; NONE: the group ends here. */
+  next: number;
+}
+
+/**
+ * Widens the window on one side to that many entries; returns the label beyond it, or null at the end of the group. One that took the place
+ * of the message itself has no label and bounds nothing on the left.
+ */
+function widen(
+  space: QueueSpace,
+  queue: Queue,
+  { to, side: at, standing }: { to: number; side: Side; standing: Position },
+): Uint8Array | null {
+  const isBound = (entry: number): boolean => at.side === 'right' || labelOf(space, entry) !== null;
+  while (at.next !== NONE && (at.entries.length < to || !isBound(at.next))) {
+    at.entries.push(at.next);
+    at.next = neighbour(space, queue, { entry: at.next, standing, side: at.side });
+  }
+  return at.next === NONE ? null : labelOf(space, at.next);
+}
+
+function commonBytes(a: Uint8Array, b: Uint8Array): number {
+  let bytes = 0;
+  while (bytes < a.length && a[bytes] === b[bytes]) bytes++;
+  return bytes;
 }
 
 /** The next entry of the same group on that side, or 0; the message itself, its end, does not count. */

@@ -117,7 +117,7 @@ export class QueueSpace {
   }
   queueOf(entry: number): Queue {
     const queue = this.queuesByNumber[this.entries.queue.get(entry)];
-    assert(queue !== undefined, `entry ${entry} names a queue that does not exist`);
+    assert(queue !== undefined, 'an entry names a queue that does not exist', entry);
     return queue;
   }
 
@@ -175,11 +175,11 @@ export class QueueSpace {
   }
   branch(number: number): Branch {
     const branch = this.branches.get(number);
-    assert(branch !== undefined, `branch ${number} is not open`);
+    assert(branch !== undefined, 'a branch is not open', number);
     return branch;
   }
   closeBranch(branch: Branch): void {
-    assert(branch.locks === 0, `branch ${branch.number} still holds entries`);
+    assert(branch.locks === 0, 'a branch still holds entries', branch.number);
     this.branches.delete(branch.number);
     if (branch.active) this.activeBranches--;
   }
@@ -375,13 +375,13 @@ export class QueueSpace {
   /** Counts a message of this many record bytes in (1) or out (-1). */
   count(entry: number, length: number, sign: 1 | -1): void {
     const queue = this.queueOf(entry);
+    const ref = this.messages.ref.get(this.entries.message.get(entry));
     this.usage.messages += sign;
-    if (!this.isPersistent(entry)) {
+    if (ref === MEMORY_REF) {
       queue.memoryMessages += sign;
       queue.memoryBytes += sign * MemoryArea.bytesFor(length);
       return;
     }
-    const ref = this.messages.ref.get(this.entries.message.get(entry));
     if (sign === 1) this.units.add(ref, length);
     else this.units.remove(ref, length);
     const pages = pagesOf(length);

@@ -88,14 +88,13 @@ export class MessageTable {
     const highA = this.idHigh.get(a);
     const highB = this.idHigh.get(b);
     if (highA === highB) return this.idLow.get(a) < this.idLow.get(b);
-    return this.comparePacked({ high: highA, low: 0 }, { high: highB, low: 0 }) < 0;
+    return this.compareHigh(highA, highB) < 0;
   }
 
-  /** Less than 0 when the message with id `a` arrived before the one with id `b`; 0 when they are the same. */
-  comparePacked(a: PackedId, b: PackedId): number {
-    if (a.high === b.high) return a.low - b.low;
-    if (a.high >>> 16 === b.high >>> 16) return a.high - b.high;
-    return (this.epochs[a.high >>> 16] as number) - (this.epochs[b.high >>> 16] as number);
+  /** Less than 0 when messages whose ids have the high word `a` arrived before those with `b`; 0 only for the same word. */
+  compareHigh(a: number, b: number): number {
+    if (a >>> 16 === b >>> 16) return a - b;
+    return (this.epochs[a >>> 16] as number) - (this.epochs[b >>> 16] as number);
   }
 
   pack(id: MessageId): PackedId {
@@ -269,6 +268,17 @@ export class CorridTable implements Links {
   }
 }
 
+/** Ids that lie together in the index of ids. */
+const NEIGHBOURS = 8;
+
+/**
+ * Ids that follow one another come and go together: eight of them have slots side by side, so that a backlog of millions, whose index is in
+ * no cache, costs one access to memory for eight messages, and a slot that is passed over leads to a row that was just looked at.
+ */
+function hashId(high: number, low: number): number {
+  return Math.imul(hashWords(high, Math.floor(low / NEIGHBOURS)), NEIGHBOURS) + (low % NEIGHBOURS);
+}
+
 /** msgid → message row. */
 export class MsgidIndex extends HashIndex {
   private readonly messages: MessageTable;
@@ -284,11 +294,11 @@ export class MsgidIndex extends HashIndex {
     this.high = this.messages.findHighWord(id);
     if (this.high < 0) return NONE;
     this.low = id.counter % TWO_32;
-    return this.lookup(hashWords(this.high, this.low));
+    return this.lookup(hashId(this.high, this.low));
   }
 
   protected hashOf(row: number): number {
-    return hashWords(this.messages.idHigh.get(row), this.messages.idLow.get(row));
+    return hashId(this.messages.idHigh.get(row), this.messages.idLow.get(row));
   }
   protected matches(row: number): boolean {
     return this.messages.idLow.get(row) === this.low && this.messages.idHigh.get(row) === this.high;
