@@ -69,6 +69,7 @@ export function writeRow(space: QueueSpace, row: number, { into, at }: { into: B
   const entry = messages.firstEntry.get(row);
   const corrid = entries.corrid.get(entry);
   const detail = entries.detail.get(entry);
+  const timing = detail === NONE ? null : details.timing(detail);
   const isPlaced = detail !== NONE && details.place.get(detail) !== NONE;
   writeId(into, at, messages.id(row));
   let to = into.writeDoubleLE(messages.ref.get(row), at + ID_BYTES);
@@ -81,7 +82,7 @@ export function writeRow(space: QueueSpace, row: number, { into, at }: { into: B
   into[to] = messages.priority.get(row);
   into[to + 1] =
     (corrid === NONE ? 0 : BIT.CORRID) |
-    (detail === NONE ? 0 : BIT.TIMING) |
+    (timing === null ? 0 : BIT.TIMING) |
     (isPlaced ? BIT.PLACED : 0) |
     (entries.dueClockOf(entry) === CLOCK.WALL ? BIT.DUE_ON_WALL : 0);
   to += 2;
@@ -89,8 +90,7 @@ export function writeRow(space: QueueSpace, row: number, { into, at }: { into: B
     into.set(corrids.value.view(corrid), to);
     to += LIMIT.TMCORRIDLEN;
   }
-  if (detail !== NONE) {
-    const timing = details.timing(detail);
+  if (timing !== null) {
     to = into.writeDoubleLE(timing.sortTimeMs, to);
     to = into.writeDoubleLE(timing.sortExpiryMs, to);
     to = into.writeDoubleLE(timing.expiryMs, to);

@@ -8,15 +8,8 @@ import { QME, type Qme } from '../../proto/codes.ts';
 import { apply } from '../queue/apply.ts';
 import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { decide } from '../queue/decide.ts';
-import {
-  REMOVAL,
-  type Enqueued,
-  type Event,
-  type EventSink,
-  type LoggedEvent,
-  type Moved,
-} from '../queue/event.ts';
-import { msgidBytes, type MessageId } from '../queue/message.ts';
+import { isLogged, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
+import type { MessageId } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
 import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
 import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
@@ -29,6 +22,7 @@ import { encodeEnqueued } from './message-record.ts';
 import { Reclaim } from './reclaim.ts';
 import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
+import { reportEvent } from './report.ts';
 import type {
   BatchNumber,
   DequeueRequest,
@@ -422,6 +416,7 @@ export class SpaceEngine {
   private emit(event: Event): void {
     if (this.hasThresholds) this.noteChange(event);
     if (isLogged(event)) this.log(event);
+    reportEvent(this.space, event, this.ports.ulog);
     apply(this.space, event);
   }
 
@@ -442,28 +437,6 @@ export class SpaceEngine {
     encodeEvent(journal.records, event);
     if (event.kind === 'removed') journal.changed(REMOVAL_BYTES);
     if (event.kind === 'retried' || event.kind === 'moved') journal.changed(CHANGE_BYTES);
-    if (event.kind === 'moved') this.reportMove(event);
-    if (event.kind === 'removed' && event.reason === REMOVAL.DROPPED) this.reportDrop(event.id);
-  }
-
-  private reportMove({ id, newId, from, queue }: Moved): void {
-    const name = (number: number): string => this.space.queueByNumber(number)?.attributes.name ?? '';
-    const text = (one: MessageId): string => Buffer.from(msgidBytes(this.space.spaceId, one)).toString();
-    this.warn('retries used up: message moved to the error queue', {
-      from: name(from),
-      to: name(queue),
-      msgid: text(id),
-      newMsgid: text(newId),
-    });
-  }
-
-  private reportDrop(id: MessageId): void {
-    const message = this.space.msgids.find(id);
-    const queue = this.space.queueOf(this.space.messages.firstEntry.get(message));
-    this.warn('retries used up and the space has no error queue: message dropped', {
-      queue: queue.attributes.name,
-      msgid: Buffer.from(msgidBytes(this.space.spaceId, id)).toString(),
-    });
   }
 
   private appended(bytes: number): void {
@@ -479,24 +452,5 @@ export class SpaceEngine {
       this.usedSinceClockPair = false;
       this.armClockPair();
     });
-  }
-}
-
-/** What is done to a non-persistent message stays in memory. */
-function isLogged(event: Event): event is Exclude<LoggedEvent, Enqueued> {
-  switch (event.kind) {
-    case 'locked':
-    case 'unlocked':
-    case 'held':
-    case 'due':
-    case 'enqueued':
-      return false;
-    case 'queueDefined':
-    case 'queueDoomed':
-    case 'spaceDefined':
-    case 'thresholdSet':
-      return true;
-    default:
-      return event.persistent;
   }
 }

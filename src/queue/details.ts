@@ -44,7 +44,10 @@ export class DetailTable implements Links {
   clockOf(row: number): ClockKind {
     return this.clock.get(row) as ClockKind;
   }
-  timing(row: number): EntryTiming {
+  /** null: it says nothing, the entry is here for its place alone. */
+  timing(row: number): EntryTiming | null {
+    const isEmpty = this.sortTimeMs.get(row) === 0 && this.sortExpiryMs.get(row) === Infinity;
+    if (isEmpty && this.expiryMs.get(row) === Infinity) return null;
     return {
       sortTimeMs: this.sortTimeMs.get(row),
       sortExpiryMs: this.sortExpiryMs.get(row),

@@ -185,3 +185,22 @@ export type Event = LoggedEvent | VolatileEvent;
 export interface EventSink {
   push(event: Event): void;
 }
+
+/** What is done to a non-persistent message stays in memory. */
+export function isLogged(event: Event): event is Exclude<LoggedEvent, Enqueued> {
+  switch (event.kind) {
+    case 'locked':
+    case 'unlocked':
+    case 'held':
+    case 'due':
+    case 'enqueued':
+      return false;
+    case 'queueDefined':
+    case 'queueDoomed':
+    case 'spaceDefined':
+    case 'thresholdSet':
+      return true;
+    default:
+      return event.persistent;
+  }
+}
