@@ -202,7 +202,8 @@ export class Reclaim {
       retries: entries.retries.get(entry),
       dueMs: entries.dueMs.get(entry),
       dueClock: entries.dueClockOf(entry),
-      timing: detail === NONE ? null : details.timing(detail),
+      // What was only put somewhere has no times: its record stays as long as it was, and so does what it counts as.
+      timing: details.hasTimes(detail) ? details.timing(detail) : null,
       top: false,
       properties: { ...message.properties, priority: messages.priority.get(row) },
       place: { ref: 0, offset: 0, length: 0 },

@@ -44,6 +44,12 @@ export class DetailTable implements Links {
   clockOf(row: number): ClockKind {
     return this.clock.get(row) as ClockKind;
   }
+  /** Whether a row, or 0, says more than its place. */
+  hasTimes(row: number): boolean {
+    if (row === NONE) return false;
+    const expires = this.expiryMs.get(row) !== Infinity || this.sortExpiryMs.get(row) !== Infinity;
+    return expires || this.sortTimeMs.get(row) !== 0;
+  }
   timing(row: number): EntryTiming {
     return {
       sortTimeMs: this.sortTimeMs.get(row),

@@ -17,7 +17,7 @@ export class Queue {
   attributes: QueueAttributes;
   /** Its order. */
   readonly before: Before;
-  private readonly sortsByTime: boolean;
+  readonly sortsByTime: boolean;
   /** DELAYED entries. */
   readonly due: readonly [Agenda, Agenda];
   /** READY and DELAYED entries that expire. */
