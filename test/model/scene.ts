@@ -1,10 +1,10 @@
 // A scene from its first command to its end, as lines when something is wrong.
 import { termsText, textOf, type Scene } from './commands.ts';
-import { System, type Tally } from './system.ts';
+import { System, type Options } from './system.ts';
 
 /** Runs a scene; what went before is part of the message when something is wrong. Returns how many commands it ran. */
-export async function runScene(scene: Scene, tally: Tally = new Map()): Promise<number> {
-  const system = new System(scene.space, tally);
+export async function runScene(scene: Scene, options: Options = {}): Promise<number> {
+  const system = new System(scene.space, options);
   const lines: string[] = [];
   try {
     await system.begin(scene);
