@@ -40,7 +40,7 @@ export interface Options {
 }
 
 export class System {
-  private readonly model: Model;
+  readonly model: Model;
   private engine: SpaceEngine | null = null;
   private readonly log: MemoryLog;
   private readonly clock = new SteppedClock();
@@ -88,32 +88,8 @@ export class System {
     if (turn) await this.turn();
   }
 
-  /** Everything open is rolled back and every queue emptied: in the order of the model's arrays. */
-  async finish(): Promise<void> {
-    const { model } = this;
-    await this.step({ command: { op: 'release syncs' }, turn: true });
-    for (const number of this.works.keys())
-      await this.step({ command: { op: 'rollback', tx: number }, turn: true });
-    const change = { enqueuePaused: false, dequeuePaused: false };
-    for (const queue of model.queues.keys())
-      await this.step({ command: { op: 'alter', queue, change }, turn: true });
-    for (let round = 0; round < ROUNDS_MAX; round++) {
-      for (const queue of model.queues.keys()) await this.empty(queue);
-      const next = model.next();
-      if (next === Infinity) break;
-      await this.step({
-        command: { op: 'advance', ms: Math.ceil((next - model.mono) / 100) * 100 },
-        turn: true,
-      });
-    }
-    same('messages at the end', this.theEngine.space.messages.live, 0);
-    same('entries at the end', this.theEngine.space.entries.live, 0);
-  }
-
-  private async empty(queue: string): Promise<void> {
-    const given = { queue, tx: 0, msgid: null, corrid: 0, peek: false, wait: 0, only: null } as const;
-    do await this.step({ command: { op: 'dequeue', ...given }, turn: true });
-    while (this.note.includes('#'));
+  get openTransactions(): number[] {
+    return [...this.works.keys()];
   }
 
   private async run(command: Command): Promise<void> {
@@ -151,7 +127,7 @@ export class System {
     }
   }
 
-  private get theEngine(): SpaceEngine {
+  get theEngine(): SpaceEngine {
     if (this.engine === null) throw new Error('the space is not open');
     return this.engine;
   }
