@@ -59,6 +59,13 @@ export class Queue {
     this.expiry = parts.expiry;
   }
 
+  /** What replay counted were the doings of earlier starts. */
+  beginCounts(): void {
+    this.enqueued = 0;
+    this.dequeued = 0;
+    this.expired = 0;
+  }
+
   get messages(): number {
     return this.ready + this.delayed + this.locked;
   }
