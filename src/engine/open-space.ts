@@ -45,6 +45,7 @@ export async function openSpace(
     progress.at(batch.pos);
   }
   time.start();
+  for (const queue of space.queues()) queue.beginCounts();
   writer.setPreamble(() => definitionRecords(space).group());
   return new SpaceEngine({ space, writer, store, time, tail }, ports);
 }

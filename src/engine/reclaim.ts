@@ -202,6 +202,7 @@ export class Reclaim {
       retries: entries.retries.get(entry),
       dueMs: entries.dueMs.get(entry),
       dueClock: entries.dueClockOf(entry),
+      // What was only put somewhere has no times: its record stays as long as it was, and so does what it counts as.
       timing: detail === NONE ? null : details.timing(detail),
       top: false,
       properties: { ...message.properties, priority: messages.priority.get(row) },

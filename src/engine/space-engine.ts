@@ -96,11 +96,7 @@ export class SpaceEngine {
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
     this.armClockPair();
     this.noteThresholds();
-    for (const queue of this.space.queues()) {
-      // What replay counted were the doings of earlier starts.
-      queue.enqueued = queue.dequeued = queue.expired = 0;
-      this.touched(queue);
-    }
+    for (const queue of this.space.queues()) this.touched(queue);
     for (const queue of this.space.doomedQueues()) this.upkeep.empty(queue);
     this.settle();
   }

@@ -163,8 +163,10 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   entries.retries.set(entry, 0);
   entries.dueMs.set(entry, 0);
   // A queue sorted by time needs an enqueue time; the expiry goes on.
-  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
-  details.sortTimeMs.set(entries.detail.get(entry), event.atMs);
+  if (target.sortsByTime) {
+    if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+    details.sortTimeMs.set(entries.detail.get(entry), event.atMs);
+  }
   space.count(entry, length, 1);
   if (event.persistent) {
     source.lastBatch = space.batch;

@@ -17,7 +17,7 @@ export class Queue {
   attributes: QueueAttributes;
   /** Its order. */
   readonly before: Before;
-  private readonly sortsByTime: boolean;
+  readonly sortsByTime: boolean;
   /** DELAYED entries. */
   readonly due: readonly [Agenda, Agenda];
   /** READY and DELAYED entries that expire. */
@@ -57,6 +57,13 @@ export class Queue {
     this.sortsByTime = attributes.order.includes('time');
     this.due = parts.due;
     this.expiry = parts.expiry;
+  }
+
+  /** What replay counted were the doings of earlier starts. */
+  beginCounts(): void {
+    this.enqueued = 0;
+    this.dequeued = 0;
+    this.expired = 0;
   }
 
   get messages(): number {

@@ -46,7 +46,7 @@ it(
     const ran = { commands: 0 };
     let seed = FIRST_SEED;
     const property = fc.asyncProperty(scenes, async (scene) => {
-      const commands = await runScene(scene, tally);
+      const commands = await runScene(scene, { tally });
       ran.commands += commands;
     });
     do {

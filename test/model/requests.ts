@@ -2,9 +2,12 @@
 import { TPQ } from '../../proto/codes.ts';
 import type { StoredMessage } from '../../src/engine/message-record.ts';
 import { DequeueRequest, type Failure, type Held, type Work } from '../../src/engine/request.ts';
+import type { GivenTime } from '../../src/queue/command.ts';
+import { CLOCK } from '../../src/queue/event.ts';
 import type { MessageProperties } from '../../src/queue/message.ts';
 import { corrid, properties } from '../support/queue-values.ts';
-import type { Letter } from './commands.ts';
+import type { ManualClock } from '../support/manual-clock.ts';
+import { codeName, type Enqueue, type Letter, type When } from './commands.ts';
 import type { Request } from './state.ts';
 
 /** Something that may be heard when it is released. */
@@ -110,4 +113,27 @@ function given(is: boolean, flag: number): number {
 /** null: it has none. */
 export function dataOf({ type, bytes }: Letter, label: number): Uint8Array | null {
   return type === '' ? null : new Uint8Array(bytes).fill(label % 256);
+}
+
+/** As the client gives it: seconds since 1970 or from now; the wall clock's rounded down to seconds. */
+export function givenTime(clock: ManualClock, when: When | null): GivenTime | null {
+  if (when === null) return null;
+  if (when.clock === 'space') return { clock: CLOCK.SPACE, seconds: when.seconds };
+  return { clock: CLOCK.WALL, seconds: Math.floor(clock.wallMs() / 1000) + when.seconds };
+}
+
+/** Its kind and what came of it, for the tally. */
+export function outcomeOf({ request, code }: SystemRequest, isLater: boolean): string {
+  const words = [request.peek ? 'peek' : 'dequeue'];
+  if (request.wait) words.push('wait');
+  if (request.tx !== null) words.push('in tx');
+  if (request.msgid !== null) words.push('msgid');
+  if (request.corrid !== 0) words.push('corrid');
+  if (isLater) words.push('later');
+  return `${words.join(' ')}: ${codeName(code ?? 1)}`;
+}
+
+export function enqueueOutcome({ position, tx }: Enqueue, code: number): string {
+  const where = position === null || position === 'top' ? String(position) : `before ${position.of}`;
+  return `enqueue ${where}${tx === 0 ? '' : ' in tx'}: ${codeName(code)}`;
 }

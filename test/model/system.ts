@@ -5,20 +5,27 @@ import { QME } from '../../proto/codes.ts';
 import { openSpace } from '../../src/engine/open-space.ts';
 import type { Work } from '../../src/engine/request.ts';
 import type { SpaceEngine } from '../../src/engine/space-engine.ts';
-import { msgidBytes, type MessageId } from '../../src/queue/message.ts';
 import { openMemoryLog, type MemoryLog } from '../../src/wal/memory/memory-log.ts';
 import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 import { compareAnswers, compareState, same } from './check.ts';
 import { codeName, type Command, type Dequeue, type Enqueue } from './commands.ts';
-import type { QueueTerms, Ref, Scene, SpaceTerms, Step, When } from './commands.ts';
+import type { QueueTerms, Scene, SpaceTerms, Step, When } from './commands.ts';
 import { SteppedClock, LogWatch } from './log-watch.ts';
 import { Model } from './model.ts';
-import { dataOf, Probe, propertiesOf, SystemRequest } from './requests.ts';
-import type { Instant, Message, ModelQueue, Request, Saved, Transaction } from './state.ts';
+import { Msgids, SPACE_ID } from './msgids.ts';
+import {
+  dataOf,
+  enqueueOutcome,
+  givenTime,
+  outcomeOf,
+  Probe,
+  propertiesOf,
+  SystemRequest,
+} from './requests.ts';
+import type { Instant, Request, Saved, Transaction } from './state.ts';
 
-const SPACE_ID = 1;
-/** Small, so that preambles come between. */
-const SEGMENT_BYTES = 64 * 1024;
+/** More than a scene fills. */
+const SEGMENT_BYTES = 1024 * 1024;
 const SILENT = { info: (): void => {}, warn: (): void => {}, error: (): void => {} };
 const ROUNDS_MAX = 200;
 const SLICE_ROUNDS = 4;
@@ -26,8 +33,14 @@ const SLICE_ROUNDS = 4;
 /** What came of how many commands. */
 export type Tally = Map<string, number>;
 
+export interface Options {
+  readonly tally?: Tally;
+  /** Of the log: small ones are reclaimed while the scene runs. */
+  readonly segmentBytes?: number;
+}
+
 export class System {
-  private readonly model: Model;
+  readonly model: Model;
   private engine: SpaceEngine | null = null;
   private readonly log: MemoryLog;
   private readonly clock = new SteppedClock();
@@ -35,7 +48,7 @@ export class System {
   private readonly requests = new Map<number, SystemRequest>();
   /** In the order in which they came. */
   private answers: SystemRequest[] = [];
-  private readonly ever: string[] = [];
+  private readonly msgids: Msgids;
   private due: (() => void)[] = [];
   private probes: Probe[] = [];
   private fired: string[] = [];
@@ -48,14 +61,16 @@ export class System {
   /** What the last command came to, for the list. */
   note = '';
 
-  constructor(space: SpaceTerms, tally: Tally) {
+  constructor(space: SpaceTerms, { tally = new Map(), segmentBytes = SEGMENT_BYTES }: Options) {
     this.tally = tally;
-    this.log = openMemoryLog({ clock: this.clock, spaceId: SPACE_ID, segmentBytes: SEGMENT_BYTES });
+    this.log = openMemoryLog({ clock: this.clock, spaceId: SPACE_ID, segmentBytes });
     this.model = new Model(space, this.clock.monoMs());
     this.model.ahead.wall = this.clock.wallMs() - this.clock.monoMs();
     this.watch = new LogWatch(this.log, { space, queues: [] });
     this.clock.after = () => this.afterTimer();
-    this.model.whatStandsBefore = (queue, message) => this.placesBefore(queue, message);
+    this.msgids = new Msgids(this.model);
+    this.model.whatStandsBefore = (queue, message) =>
+      this.msgids.placesBefore(this.theEngine.space, queue, message);
   }
 
   async begin({ space, queues }: Scene): Promise<void> {
@@ -73,32 +88,8 @@ export class System {
     if (turn) await this.turn();
   }
 
-  /** Everything open is rolled back and every queue emptied: in the order of the model's arrays. */
-  async finish(): Promise<void> {
-    const { model } = this;
-    await this.step({ command: { op: 'release syncs' }, turn: true });
-    for (const number of this.works.keys())
-      await this.step({ command: { op: 'rollback', tx: number }, turn: true });
-    const change = { enqueuePaused: false, dequeuePaused: false };
-    for (const queue of model.queues.keys())
-      await this.step({ command: { op: 'alter', queue, change }, turn: true });
-    for (let round = 0; round < ROUNDS_MAX; round++) {
-      for (const queue of model.queues.keys()) await this.empty(queue);
-      const next = model.next();
-      if (next === Infinity) break;
-      await this.step({
-        command: { op: 'advance', ms: Math.ceil((next - model.mono) / 100) * 100 },
-        turn: true,
-      });
-    }
-    same('messages at the end', this.theEngine.space.messages.live, 0);
-    same('entries at the end', this.theEngine.space.entries.live, 0);
-  }
-
-  private async empty(queue: string): Promise<void> {
-    const given = { queue, tx: 0, msgid: null, corrid: 0, peek: false, wait: 0, only: null } as const;
-    do await this.step({ command: { op: 'dequeue', ...given }, turn: true });
-    while (this.note.includes('#'));
+  get openTransactions(): number[] {
+    return [...this.works.keys()];
   }
 
   private async run(command: Command): Promise<void> {
@@ -136,7 +127,7 @@ export class System {
     }
   }
 
-  private get theEngine(): SpaceEngine {
+  get theEngine(): SpaceEngine {
     if (this.engine === null) throw new Error('the space is not open');
     return this.engine;
   }
@@ -149,13 +140,13 @@ export class System {
     const tx = model.transaction(given.tx);
     const at = expiry === 'none' ? expiry : this.instant(expiry);
     const from = this.instant(availability);
-    const place = position === null || position === 'top' ? position : this.msgid(position, queue, tx);
+    const place = position === null || position === 'top' ? position : this.msgids.named(position, queue, tx);
     const outcome = engine.enqueue({
       qname: queue,
       properties: propertiesOf(letter, label),
       terms: {
-        availability: this.given(availability),
-        expiry: expiry === 'none' ? expiry : this.given(expiry),
+        availability: givenTime(this.clock, availability),
+        expiry: expiry === 'none' ? expiry : givenTime(this.clock, expiry),
         position: place === null || place === 'top' ? place : Buffer.from(place),
       },
       data: dataOf(letter, label),
@@ -167,67 +158,19 @@ export class System {
       position: place === null || place === 'top' ? place : { msgid: place },
     });
     this.note = outcome.code === QME.OK ? `#${label}` : codeName(outcome.code);
-    const where = place === null || place === 'top' ? String(place) : `before ${(position as Ref).of}`;
-    this.count(`enqueue ${where}${tx === null ? '' : ' in tx'}: ${codeName(outcome.code)}`);
+    this.count(enqueueOutcome(given, outcome.code));
     same('code of the enqueue', codeName(outcome.code), codeName(code));
     same('refused only for now', outcome.later, false);
     if (message === null || outcome.id === null) return;
-    this.learn(message.id, outcome.id);
+    this.msgids.learn(message.id, outcome.id);
     this.probe(`#${label}`, outcome.batch).needs = logged ? model.batch : 0;
   }
 
-  /** As the client gives it, seconds since 1970 or from now; the wall clock's rounded down to seconds. */
-  private given(when: When | null): { clock: 0 | 1; seconds: number } | null {
-    if (when === null) return null;
-    if (when.clock === 'space') return { clock: 0, seconds: when.seconds };
-    return { clock: 1, seconds: Math.floor(this.clock.wallMs() / 1000) + when.seconds };
-  }
   private instant(when: When | null): Instant | null {
-    const given = this.given(when);
+    const given = givenTime(this.clock, when);
     if (when === null || given === null) return null;
     const from = when.clock === 'space' ? this.model.now('space') : 0;
     return { clock: when.clock, at: from + given.seconds * 1000 };
-  }
-
-  private msgid({ of, n }: Ref, name: string, tx: Transaction | null): string {
-    const { model } = this;
-    if (of === 'foreign') return n % 2 === 0 ? '\0'.repeat(32) : 'f'.repeat(32);
-    const here = model.queues.get(name)?.messages.filter((m) => !m.isGhost) ?? [];
-    const own = tx?.pending.map(({ message }) => message) ?? [];
-    const known = (of === 'queue' ? here : own).flatMap((m) => model.ids.get(m.id) ?? []);
-    const pool = of === 'ever' || known.length === 0 ? this.ever.slice(-40) : known;
-    return pool[n % Math.max(1, pool.length)] ?? '00000001'.padEnd(32, '0');
-  }
-
-  private learn(id: number, given: MessageId): void {
-    const msgid = textOfId(given);
-    const known = this.model.ids.get(id);
-    if (known !== undefined) return same('msgid', msgid, known);
-    if (this.ever.includes(msgid)) throw new Error(`the msgid ${msgid} was given before`);
-    this.model.ids.set(id, msgid);
-    this.ever.push(msgid);
-    return undefined;
-  }
-
-  private placesBefore({ name, messages }: ModelQueue, message: Message): number[] | null {
-    const { space } = this.theEngine;
-    const queue = space.queue(name);
-    const labels = new Map(messages.map((m) => [this.model.ids.get(m.id), m.label]));
-    const entryOf = (msgid: string): number => {
-      const id = {
-        epoch: Number.parseInt(msgid.slice(8, 20), 16),
-        counter: Number.parseInt(msgid.slice(20), 16),
-      };
-      return space.entryById(id);
-    };
-    let entry = entryOf(this.model.ids.get(message.id) ?? '');
-    if (queue === undefined || entry === 0) return null;
-    const before: number[] = [];
-    for (entry = space.placeBefore(queue, entry); entry !== 0; entry = space.placeBefore(queue, entry)) {
-      const label = labels.get(textOfId(space.id(entry)));
-      if (label !== undefined) before.push(label);
-    }
-    return before;
   }
 
   private work(number: number): Work | null {
@@ -248,7 +191,7 @@ export class System {
       number: this.lastRequest,
       queue,
       tx,
-      msgid: given.msgid === null ? null : this.msgid(given.msgid, queue, tx),
+      msgid: given.msgid === null ? null : this.msgids.named(given.msgid, queue, tx),
       corrid,
       peek,
       // Who gets the last transaction must not depend on which of two queues is looked at first.
@@ -263,10 +206,7 @@ export class System {
       answered: (one, batch) => {
         one.probe = this.probe(`the answer to dequeue ${request.number}`, batch);
         this.answers.push(one);
-        const how = this.asking ? '' : ' later';
-        const by = `${request.msgid === null ? '' : ' msgid'}${corrid === 0 ? '' : ' corrid'}`;
-        const word = `${peek ? 'peek' : 'dequeue'}${request.wait ? ' wait' : ''}${tx === null ? '' : ' in tx'}`;
-        this.count(`${word}${by}${how}: ${codeName(one.code ?? 1)}`);
+        this.count(outcomeOf(one, !this.asking));
         this.requests.delete(request.number);
       },
     });
@@ -530,7 +470,7 @@ export class System {
   /** What was answered since it was last looked. */
   private compare(): void {
     compareAnswers(this.answers, this.model.answers, (one, message) => {
-      if (one.message !== null) this.learn(message.id, one.message.id);
+      if (one.message !== null) this.msgids.learn(message.id, one.message.id);
     });
     this.answers = [];
     this.model.answers = [];
@@ -539,10 +479,6 @@ export class System {
         throw new Error(`${what} left when batch ${durable} was durable; it depends on ${needs}`);
     }
   }
-}
-
-function textOfId(id: MessageId): string {
-  return Buffer.from(msgidBytes(SPACE_ID, id)).toString('latin1');
 }
 
 function fireText({ queue, command }: { queue: string; command: string }): string {
