@@ -176,7 +176,7 @@ function verdictWord({ isDamaged, findings }: Pick<Verdict, 'isDamaged' | 'findi
 const VERDICTS: Readonly<Record<string, string>> = {
   ok: 'OK',
   mendable: 'the next start mends this by itself',
-  damaged: 'DAMAGED: a daemon would refuse the log, or a message of it',
+  damaged: 'DAMAGED',
 };
 
 function verdictText(verdict: Verdict): string {

@@ -7,7 +7,10 @@ import { EngineLife, turn } from './engine-life.ts';
 import { MemoryDisk } from './faulty-file-io.ts';
 import { framesOf, type FoundFrame } from './frames.ts';
 
-export const QUEUES = ['ONE', 'TWO'];
+/** What lies on the last one stays: with a little that is live for long, the log moves on and restates it. */
+const BALLAST = 'BALLAST';
+export const QUEUES = ['ONE', 'TWO', BALLAST];
+const BALLAST_MESSAGES = 10;
 
 export interface Operation {
   readonly kind: 'put' | 'take' | 'transfer';
@@ -24,17 +27,25 @@ export interface SpaceLog {
   readonly frames: readonly FoundFrame[];
 }
 
-/** Two lives of a space with `count` operations each, one batch an operation. */
-export async function writeSpaceLog(seed: number, count: number): Promise<SpaceLog> {
+/**
+ * Two lives of a space with `count` operations each, one batch an operation. Unless it `reclaims`, the log keeps its front, and so the
+ * frames of every operation.
+ */
+export async function writeSpaceLog(seed: number, count: number, reclaims = false): Promise<SpaceLog> {
   const prng = new Prng(seed);
   const disk = new MemoryDisk();
   const operations: Operation[] = [];
   for (let life = 0; life < 2; life++) {
     const opened = await EngineLife.open({ disk, prng, queues: QUEUES, treason: 'none' });
+    if (!reclaims) keepEverything(opened);
     const client = opened.client();
     let known = framesOf(disk).length;
-    for (let i = 0; i < count; i++) {
-      const done = await withTime(opened, operate(client, { prng, name: `op${life}/${i}` }));
+    const ballast = life === 0 ? BALLAST_MESSAGES : 0;
+    for (let i = -ballast; i < count; i++) {
+      const done = await withTime(
+        opened,
+        i < 0 ? putBallast(client, i + ballast) : operate(client, { prng, name: `op${life}-${i}` }),
+      );
       const frames = framesOf(disk).slice(known);
       known += frames.length;
       const positions = frames.filter(({ header }) => header.kind === 'data').map(({ header }) => header.pos);
@@ -42,7 +53,17 @@ export async function writeSpaceLog(seed: number, count: number): Promise<SpaceL
     }
     await opened.stopCleanly(4);
   }
+  // A start that has a checkpoint does not read what is before it, and so not the damage there.
+  for (const path of disk.files()) if (path.endsWith('.checkpoint')) disk.remove(path);
   return { disk, operations, frames: framesOf(disk) };
+}
+
+/** No segment leaves the log, however little of it is live. */
+export function keepEverything({ engine }: EngineLife): void {
+  const reclaim = engine['reclaim'];
+  reclaim.stop();
+  reclaim['writer'].limitUnits(Infinity);
+  reclaim['writer'].limitUnits = (): void => {};
 }
 
 /** Time goes on until it is done. */
@@ -58,12 +79,18 @@ async function withTime<T>(life: EngineLife, work: Promise<T>): Promise<T> {
 
 type Client = ReturnType<EngineLife['client']>;
 
+async function putBallast(client: Client, n: number): Promise<Omit<Operation, 'frames'>> {
+  const key = `ballast/${n}/40000`;
+  await client.put(BALLAST, bodyOf(key));
+  return { kind: 'put', keys: [key], queues: [BALLAST] };
+}
+
 async function operate(
   client: Client,
   { prng, name }: { prng: Prng; name: string },
 ): Promise<Omit<Operation, 'frames'> | null> {
   const bytes = prng.oneIn(12) ? prng.between(60_000, 100_000) : prng.between(40, 3000);
-  const key = `${name.replace('/', '-')}/0/${bytes}`;
+  const key = `${name}/0/${bytes}`;
   const [from, to] = prng.oneIn(2) ? ['ONE', 'TWO'] : ['TWO', 'ONE'];
   if (prng.oneIn(2)) {
     await client.put(from, bodyOf(key));

@@ -51,7 +51,7 @@ describe('salvage', () => {
   });
 
   test('of a log whose front has left, with restated messages, keeps what is queued', async () => {
-    const log = await writeSpaceLog(17, 250);
+    const log = await writeSpaceLog(17, 150, true);
     expect(log.frames[0]?.path).not.toBe(segmentPath(1));
     const { report, result } = await salvage(log.disk.clone());
     expect(report.isComplete).toBe(true);
@@ -70,7 +70,7 @@ describe('salvage', () => {
   });
 
   test('with any one frame lost keeps every other batch', async () => {
-    const log = await writeSpaceLog(3, 20);
+    const log = await writeSpaceLog(3, 14);
     const prng = new Prng(33);
     const last = log.frames.findLastIndex(({ header }) => header.kind === 'data');
     expect(log.frames.length).toBeGreaterThan(30);
