@@ -217,34 +217,6 @@ describe('verify', () => {
 });
 
 describe('checkpoints', () => {
-  /** The log, and the path of its newest checkpoint. */
-  async function withCheckpoint(seed: number): Promise<{ disk: MemoryDisk; path: string; end: number }> {
-    const { disk } = await writeSpaceLog(seed, 20);
-    const life = await EngineLife.open({ disk, prng: new Prng(seed), queues: QUEUES, treason: 'none' });
-    keepEverything(life);
-    const client = life.client();
-    for (let i = 0; i < 5; i++) await client.put('ONE', bodyOf(`before/${i}/300`));
-    await life.engine.checkpoint();
-    const end = framesOf(disk).at(-1)?.header.pos ?? 0;
-    for (let i = 0; i < 5; i++) await client.put('TWO', bodyOf(`after/${i}/300`));
-    await client.take('ONE');
-    await life.stopCleanly(2);
-    const path = disk.files().findLast((name) => name.endsWith('.checkpoint'));
-    if (path === undefined) throw new Error('no checkpoint was taken');
-    return { disk, path, end };
-  }
-
-  /** Changes its sections and puts the right checksums on it. */
-  function forge(disk: MemoryDisk, path: string, change: (bytes: Buffer) => void): void {
-    patch(disk, path, (content) => {
-      const bytes = Buffer.from(content.buffer, content.byteOffset, content.length);
-      change(bytes);
-      const footer = bytes.length - 60;
-      bytes.writeUInt32LE(crc32(bytes.subarray(0, footer)), footer + 52);
-      bytes.writeUInt32LE(crc32(bytes.subarray(footer, footer + 56)), footer + 56);
-    });
-  }
-
   test('are read, and give the same queues as the log', async () => {
     const { disk } = await withCheckpoint(41);
     expect(await verify(disk)).toMatchObject({ findings: [], isDamaged: false });
@@ -290,18 +262,6 @@ describe('checkpoints', () => {
       findings: [{ kind: 'checkpoint', file: path }],
     });
   });
-
-  /** Where the last row begins. */
-  function rowAt(bytes: Buffer): number {
-    let found = -1;
-    for (let at = 0; at < bytes.length - 60; at += 5 + bytes.readUInt32LE(at + 1)) {
-      if (bytes[at] !== SECTION.ROWS) continue;
-      const end = at + 5 + bytes.readUInt32LE(at + 1);
-      for (let row = at + 5; row < end; row = readRow(bytes, row, []).end) found = row;
-    }
-    if (found < 0) throw new Error('no rows');
-    return found;
-  }
 });
 
 describe('dump', () => {
@@ -384,4 +344,44 @@ async function startRefuses(disk: MemoryDisk): Promise<boolean> {
     expect(error).toMatchObject({ name: 'LogError', kind: 'Corrupt' });
     return true;
   }
+}
+
+/** The log, and the path of its newest checkpoint. */
+async function withCheckpoint(seed: number): Promise<{ disk: MemoryDisk; path: string; end: number }> {
+  const { disk } = await writeSpaceLog(seed, 20);
+  const life = await EngineLife.open({ disk, prng: new Prng(seed), queues: QUEUES, treason: 'none' });
+  keepEverything(life);
+  const client = life.client();
+  for (let i = 0; i < 5; i++) await client.put('ONE', bodyOf(`before/${i}/300`));
+  await life.engine.checkpoint();
+  const end = framesOf(disk).at(-1)?.header.pos ?? 0;
+  for (let i = 0; i < 5; i++) await client.put('TWO', bodyOf(`after/${i}/300`));
+  await client.take('ONE');
+  await life.stopCleanly(2);
+  const path = disk.files().findLast((name) => name.endsWith('.checkpoint'));
+  if (path === undefined) throw new Error('no checkpoint was taken');
+  return { disk, path, end };
+}
+
+/** Changes its sections and puts the right checksums on it. */
+function forge(disk: MemoryDisk, path: string, change: (bytes: Buffer) => void): void {
+  patch(disk, path, (content) => {
+    const bytes = Buffer.from(content.buffer, content.byteOffset, content.length);
+    change(bytes);
+    const footer = bytes.length - 60;
+    bytes.writeUInt32LE(crc32(bytes.subarray(0, footer)), footer + 52);
+    bytes.writeUInt32LE(crc32(bytes.subarray(footer, footer + 56)), footer + 56);
+  });
+}
+
+/** Where the last row begins. */
+function rowAt(bytes: Buffer): number {
+  let found = -1;
+  for (let at = 0; at < bytes.length - 60; at += 5 + bytes.readUInt32LE(at + 1)) {
+    if (bytes[at] !== SECTION.ROWS) continue;
+    const end = at + 5 + bytes.readUInt32LE(at + 1);
+    for (let row = at + 5; row < end; row = readRow(bytes, row, []).end) found = row;
+  }
+  if (found < 0) throw new Error('no rows');
+  return found;
 }

@@ -36,7 +36,7 @@ test.each(NAMES)('a start on %s', async (name) => {
 
 test('there is one of every format', () => {
   const formats = NAMES.map((name) => loadGolden(name).format);
-  expect(formats.toSorted()).toEqual(Array.from({ length: FORMAT_VERSION }, (_, i) => i + 1));
+  expect(formats.toSorted((a, b) => a - b)).toEqual(Array.from({ length: FORMAT_VERSION }, (_, i) => i + 1));
 });
 
 function textOf(text: string | readonly [string, number]): string {
