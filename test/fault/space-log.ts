@@ -68,9 +68,11 @@ export function keepEverything({ engine }: EngineLife): void {
 
 /** Time goes on until it is done. */
 async function withTime<T>(life: EngineLife, work: Promise<T>): Promise<T> {
-  let isDone = false;
-  const settled = work.finally(() => (isDone = true));
-  while (!isDone) {
+  const progress = { isOver: false };
+  const settled = work.finally(() => {
+    progress.isOver = true;
+  });
+  while (!progress.isOver) {
     life.clock.advance(5);
     await turn();
   }
