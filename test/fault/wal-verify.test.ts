@@ -107,6 +107,22 @@ describe('verify', () => {
     }
   });
 
+  test('a lost batch before a torn one at the very end is damage, not a longer torn tail', async () => {
+    const log = await writeSpaceLog(32, 40);
+    const cut = log.operations.findLastIndex(({ frames }) => frames.length > 1);
+    const [head = 0] = log.operations[cut]?.frames ?? [];
+    const [before = 0] = log.operations[cut - 1]?.frames ?? [];
+    expect(before).toBeGreaterThan(0);
+    const torn = log.disk.clone();
+    for (const frame of log.frames) if (frame.header.pos > head) zeroFrame(torn, frame);
+    expect(await verify(torn)).toMatchObject({ isDamaged: false, findings: [{ kind: 'torn tail' }] });
+    for (const frame of log.frames) if (frame.header.pos === before) zeroFrame(torn, frame);
+    const { findings, isDamaged } = await verify(torn);
+    expect(isDamaged).toBe(true);
+    expect(findings).toMatchObject([{ kind: 'damage', text: expect.stringContaining('1 batch is lost') }]);
+    expect(await startRefuses(torn)).toBe(true);
+  });
+
   test('what a start mends: each by its kind, file and offset', async () => {
     const log = await writeSpaceLog(24, 10);
     const last = log.frames.at(-1);
