@@ -356,14 +356,13 @@ describe('several forwarders, many queues', () => {
         return order.length === 1 ? gate.service(call) : undefined;
       });
     }
-    await Promise.all(Array.from({ length: 300 }, () => all.ctx.tpenqueue(SPACE, first, null, 'flood')));
+    await Promise.all(Array.from({ length: 50 }, () => all.ctx.tpenqueue(SPACE, first, null, 'flood')));
     await gate.calls(1);
     await Promise.all(names.map((name) => all.ctx.tpenqueue(SPACE, name, null, 'one')));
     gate.release();
     await eventually(() => new Set(order).size === 100);
     // The first call was of the flood; then every queue has its turn before the flood has its second.
     expect(new Set(order.slice(0, 100)).size).toBe(100);
-    await emptied(all, first);
   });
 
   it('C83: a service that never answers pins its message for -t and no longer', async () => {

@@ -186,7 +186,7 @@ describe('paused queues', () => {
   it('a queue of its own: the others go on, and it is looked at again', async () => {
     const bench = await Bench.open({ queues: ['P', 'S'] }, [queueAttributes('P')]);
     bench.change('P', { dequeuePaused: true });
-    await bench.rest();
+    await bench.pass(SERVICE_GRACE_MS);
     bench.put('S', 'x');
     await bench.rest();
     expect([bench.seen, bench.count('S')]).toEqual([['x'], 0]);
