@@ -218,6 +218,7 @@ describe('-d never applies', () => {
     await ctx.tpenqueue(SPACE, queue, both(), 'x');
     await gate.calls(1);
     daemon.clock.advance(20_010);
+    await eventually(() => daemon.lines('TPETIME', `"service":"${queue}"`).length === 1);
     gate.release();
     expect((await take(ctx, 'RPLYQ', ctlOf(TPQ.TPQWAIT))).data).toBe('in time');
     expect(await drain(ctx, 'FAILQ')).toEqual([]);
