@@ -1,14 +1,17 @@
 // The service dispatcher: which connection offers which service, and calls under way [spec 3.4, 3.5; DESIGN 7]. A call goes to the server
-// with the fewest requests outstanding, round robin among equals; when all are at their concurrency it waits its turn. A server whose
-// connection ends in mid-call leaves TPESVCERR; an answer after the caller's time is dropped.
+// with the fewest requests outstanding, round robin among equals; when all are at their concurrency it waits its turn, which comes by
+// priority. A server whose connection ends in mid-call leaves TPESVCERR; an answer after the caller's time is dropped.
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
-import { OP, RVAL, TPERRNO } from '../../proto/codes.ts';
+import { LIMIT, OP, RVAL, TPERRNO } from '../../proto/codes.ts';
 import type { Return, ServiceStatistics, TypedData } from '../../proto/message.ts';
 import type { Failure } from '../engine/request.ts';
 import type { Client, ClientIdentity } from './client.ts';
 
-/** A call and who hears of its end. Exactly one of the two is called, once. */
+/** Every so many requests that waited, the one that waited longest goes first, so that a low priority does not starve [spec 6.5, PRIO]. */
+const FIFO_EVERY = 10;
+
+/** A call and who hears of its end. Exactly one of `answered` and `failed` is called, once; of a one-way call `sent` or `failed`. */
 export abstract class ServiceCall {
   abstract readonly service: string;
   abstract readonly body: TypedData;
@@ -21,6 +24,11 @@ export abstract class ServiceCall {
   /** The service returned: rval is TPSUCCESS or TPFAIL. */
   abstract answered(rval: number, rcode: number, body: TypedData): void;
   abstract failed(failure: Failure): void;
+  /** null: that of the service. */
+  readonly priority: number | null = null;
+  /** TPNOREPLY: it ends when a server has it. */
+  readonly isOneWay: boolean = false;
+  sent(): void {}
 
   // The dispatcher's own notes.
   deadline: Deadline | null = null;
@@ -37,13 +45,32 @@ class Service {
   readonly name: string;
   readonly servers: Server[] = [];
   readonly queued: ServiceCall[] = [];
+  /** Of a call that brings none of its own. */
+  readonly priority: number;
+  /** Requests that waited and were given to a server. */
+  private served = 0;
   /** Where the round robin stands. */
   turn = 0;
   completed = 0;
   failures = 0;
 
-  constructor(name: string) {
+  constructor(name: string, priority: number) {
     this.name = name;
+    this.priority = priority;
+  }
+
+  /** Takes out the request whose turn it is: the highest priority, of equals the one that waits longest. */
+  nextQueued(): ServiceCall | undefined {
+    this.served++;
+    let at = 0;
+    if (this.served % FIFO_EVERY !== 0) {
+      for (let i = 1; i < this.queued.length; i++) if (this.rank(i) > this.rank(at)) at = i;
+    }
+    return this.queued.splice(at, 1)[0];
+  }
+
+  private rank(at: number): number {
+    return this.queued[at]?.priority ?? this.priority;
   }
 
   /** A server with room for one more, the least busy; ties in turn. */
@@ -72,11 +99,14 @@ export class Services {
   private readonly outstanding = new Map<number, Outstanding>();
   private readonly watchers = new Map<string, Set<() => void>>();
   private readonly messageBytesMax: number;
+  private readonly priorities: ReadonlyMap<string, number>;
   private lastCall = 0;
 
-  constructor(clock: Clock, messageBytesMax: number) {
+  /** @param priorities PRIO of the services that are given one */
+  constructor(clock: Clock, messageBytesMax: number, priorities: ReadonlyMap<string, number> = new Map()) {
     this.clock = clock;
     this.messageBytesMax = messageBytesMax;
+    this.priorities = priorities;
     this.timers = new TimerQueue(clock);
   }
 
@@ -84,7 +114,7 @@ export class Services {
   advertise(client: Client, name: string, concurrency: number): void {
     let service = this.services.get(name);
     if (service === undefined) {
-      service = new Service(name);
+      service = new Service(name, this.priorities.get(name) ?? LIMIT.PRIORITY_DEFAULT);
       this.services.set(name, service);
     }
     const known = service.servers.find((server) => server.client === client);
@@ -219,15 +249,19 @@ export class Services {
       flags: call.flags,
       cltid: call.identity.cltid,
       appkey: call.identity.appkey,
-      timeoutMs: left,
+      timeoutMs: call.isOneWay ? 0 : left,
     });
+    if (!call.isOneWay) return;
+    this.finish(call);
+    call.sent();
   }
 
   private dispatchQueued(service: Service): void {
     while (service.queued.length > 0) {
       const server = service.choose();
-      if (server === null) return;
-      this.dispatch(service, server, service.queued.shift() as ServiceCall);
+      const call = server === null ? undefined : service.nextQueued();
+      if (server === null || call === undefined) return;
+      this.dispatch(service, server, call);
     }
   }
 

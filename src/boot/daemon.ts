@@ -15,11 +15,11 @@ import { RequestDispatcher } from '../net/dispatch.ts';
 import { Listener, type Endpoint } from '../net/listener.ts';
 import { QueueRequests } from '../tmqueue/requests.ts';
 import { Tmqueue } from '../tmqueue/tmqueue.ts';
-import { Tmqforward } from '../tmqforward/tmqforward.ts';
+import { Tmqforward, type TmqforwardPorts } from '../tmqforward/tmqforward.ts';
 import type { HostPlan, SpacePlan } from '../ubb/plan.ts';
 import { LogError } from '../wal/log-store.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
-import { runThresholdCommand } from './threshold-command.ts';
+import { runRestartCommand, runThresholdCommand } from './shell-commands.ts';
 import { VERSION } from './version.ts';
 
 export interface DaemonOptions {
@@ -74,7 +74,9 @@ export class Daemon {
       maxGtt: plan.maxGtt,
       maxTranTimeS: plan.maxTranTimeS,
     });
-    this.services = new Services(ports.clock, options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT);
+    const priorities = prioritiesOf(plan);
+    const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
+    this.services = new Services(ports.clock, messageBytesMax, priorities);
     this.timers = new TimerQueue(ports.clock);
     const { clock, ulog } = ports;
     const runCommand: EnginePorts['runCommand'] = (command, about) =>
@@ -156,7 +158,10 @@ export class Daemon {
   private addForwarder(options: HostPlan['forwarders'][number], engine: SpaceEngine): void {
     const { clock, ulog } = this.ports;
     const { services, transactions, timers } = this;
-    const ports = { clock, ulog, services, transactions, timers, engine, soon };
+    const { appdir } = this.options.plan;
+    const runCommand: TmqforwardPorts['runCommand'] = (command, about) =>
+      runRestartCommand(command, about, { ulog, appdir });
+    const ports = { clock, ulog, services, transactions, timers, engine, soon, runCommand };
     this.forwarders.push(new Tmqforward(ports, { ...options, srvgrp: options.group }));
   }
 
@@ -233,6 +238,15 @@ export class Daemon {
     this.services.close();
     this.timers.close();
   }
+}
+
+/** PRIO by service: the line without a group, else the first [spec 6.5]; a client that offers a service belongs to no group. */
+function prioritiesOf({ services }: HostPlan): ReadonlyMap<string, number> {
+  const priorities = new Map<string, number>();
+  const general = services.filter(({ group }) => group === undefined);
+  for (const { name, prio } of [...general, ...services])
+    if (!priorities.has(name)) priorities.set(name, prio);
+  return priorities;
 }
 
 function isLoopback(host: string): boolean {

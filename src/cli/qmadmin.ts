@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import type { Ulog } from '../base/ulog.ts';
 import { SystemClock } from '../boot/system-clock.ts';
-import { runThresholdCommand } from '../boot/threshold-command.ts';
+import { runThresholdCommand } from '../boot/shell-commands.ts';
 import { VERSION } from '../boot/version.ts';
 import { PipedLines, type LineSource } from '../qmadmin/lines.ts';
 import { LocalDevice } from '../qmadmin/local/local-device.ts';

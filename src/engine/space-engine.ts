@@ -73,6 +73,8 @@ export class SpaceEngine {
   private readonly changedQueues = new Set<Queue>();
   private readonly definitionWatchers = new Set<() => void>();
   private stopping = false;
+  /** Inside `together`: nothing is settled before its end. */
+  settlesLater = false;
 
   constructor(
     opened: { space: QueueSpace; writer: LogWriter; store: LogStore; time: SpaceClock; tail: number },
@@ -371,7 +373,7 @@ export class SpaceEngine {
 
   /** After every change: what is due or expired is seen to, waiters are offered what became deliverable, thresholds are looked at. */
   settle(): void {
-    if (this.journal.failure !== null) return;
+    if (this.journal.failure !== null || this.settlesLater) return;
     this.upkeep.catchUp();
     if (this.space.offers.length > 0) this.dequeues.wake();
     if (this.changedQueues.size > 0) this.watch();

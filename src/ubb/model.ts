@@ -56,6 +56,16 @@ export type Role =
       readonly queues: readonly string[];
       readonly timeoutS: number;
       readonly idleS: number;
+      /** -e */
+      readonly exitsWhenEmpty: boolean;
+      /** -d */
+      readonly keepsFailures: boolean;
+      /** -n */
+      readonly isOutside: boolean;
+      /** -f; null: not given. */
+      readonly fireDelayS: number | null;
+      /** -b; 0: none. */
+      readonly blockTimeS: number;
     }
   | { readonly kind: 'wsl'; readonly listen: readonly ListenAddress[] }
   | { readonly kind: 'system' }

@@ -3,11 +3,6 @@
 
 export const NOT_YET = {
   security: 'SECURITY other than NONE',
-  'forward -e': 'TMQFORWARD option -e (exit when the queues are empty)',
-  'forward -d': 'TMQFORWARD option -d (failure replies to the failure queue)',
-  'forward -n': 'TMQFORWARD option -n (call outside the transaction)',
-  'forward -f': 'TMQFORWARD option -f (fire and forget)',
-  'forward -b': 'TMQFORWARD option -b (blocking time of the call)',
   'alias in two groups': 'the same TMQUEUE alias in two groups of one machine',
   'space name twice': 'the same queue-space name in two groups of one machine',
   'services from a file': 'TMQUEUE option -s @file',

@@ -170,8 +170,11 @@ const SERVERS: Rules = {
     CLOPT: text(LONG_TEXT_MAX, 0, '-A'),
     MIN: num(1, 1000, 1),
     MAX: num(1, 1000, 1),
+    RESTART: flag(false),
+    MAXGEN: num(1, 256, 1),
+    GRACE: num(0, INT_MAX, 86_400),
+    RCMD: shell(),
   }),
-  ...later({ RESTART: flag(false), MAXGEN: num(1, 256, 1), GRACE: num(0, INT_MAX, 86_400), RCMD: shell() }),
   // RQADDR and REPLYQ are checked against the rules for TMQFORWARD and MSSQ sets, and do nothing more.
   ...ignored({
     RQADDR: text(IDENT_MAX),
@@ -194,10 +197,9 @@ const SERVERS: Rules = {
 };
 
 const SERVICES: Rules = {
-  ...used({ SRVGRP: names(IDENT_MAX) }),
+  ...used({ SRVGRP: names(IDENT_MAX), PRIO: num(1, 100, 50) }),
   ...later({
     LOAD: num(1, 32_767, 50),
-    PRIO: num(1, 100, 50),
     BLOCKTIME: num(0, 32_767, 0),
     BUFTYPE: text(TEXT_MAX, 0, 'ALL'),
     ROUTING: names(15),

@@ -11,6 +11,7 @@ import type {
   Machine,
   Note,
   Queue,
+  Role,
   Server,
   Space,
   SpaceLimits,
@@ -86,13 +87,17 @@ export interface TmqueuePlan {
   readonly line: number;
 }
 
-export interface ForwarderPlan {
+/** What its CLOPT says, and: */
+export interface ForwarderPlan extends Omit<Extract<Role, { kind: 'tmqforward' }>, 'kind'> {
   readonly group: string;
+  readonly grpno: number;
+  /** That of its first instance. */
   readonly srvid: number;
-  readonly queues: readonly string[];
-  readonly timeoutS: number;
-  readonly idleS: number;
   readonly instances: number;
+  readonly restart: boolean;
+  readonly maxGen: number;
+  readonly graceS: number;
+  readonly rcmd: string;
   readonly space: string;
   readonly line: number;
 }
@@ -157,7 +162,7 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     maxTranTimeS: domain.resources.maxTranTimeS,
     spaces: groups.flatMap((group) => planSpace(domain, group, { appdir, declared })),
     tmqueues: servers.flatMap((server) => planTmqueue(server, spaceOf)),
-    forwarders: servers.flatMap((server) => planForwarder(server, spaceOf)),
+    forwarders: servers.flatMap((server) => planForwarder(server, groups)),
     services: domain.services.map(({ name, group, prio, load, blockTimeS }) => ({
       name,
       group,
@@ -257,9 +262,14 @@ function planTmqueue(server: Server, spaceOf: ReadonlyMap<string, string>): Tmqu
   return [{ group, srvid, aliases, timeoutS, space: spaceOf.get(group) ?? '', line }];
 }
 
-function planForwarder(server: Server, spaceOf: ReadonlyMap<string, string>): ForwarderPlan[] {
-  const { role, group, srvid, line, min } = server;
-  if (role.kind !== 'tmqforward') return [];
-  const { queues, timeoutS, idleS } = role;
-  return [{ group, srvid, queues, timeoutS, idleS, instances: min, space: spaceOf.get(group) ?? '', line }];
+function planForwarder(server: Server, groups: readonly Group[]): ForwarderPlan[] {
+  const { role, srvid, line, min, restart, maxGen, graceS, rcmd } = server;
+  const group = groups.find(({ name }) => name === server.group);
+  if (role.kind !== 'tmqforward' || group === undefined) return [];
+  const { kind: _kind, ...options } = role;
+  const { name, grpno, queueSpace } = group;
+  const life = { restart, maxGen, graceS, rcmd };
+  return [
+    { ...options, ...life, group: name, grpno, srvid, instances: min, space: queueSpace?.space ?? '', line },
+  ];
 }

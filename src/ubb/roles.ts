@@ -88,18 +88,30 @@ class CloptReader {
       const message = 'TMQFORWARD has no queue list; legal: CLOPT="-- -q QUEUE[,QUEUE...]"';
       this.#view.checker.fault(this.#view.spot('CLOPT'), 'TMQFORWARD', message);
     }
-    for (const { name, index } of own.options) {
-      if (name === 'e' || name === 'd' || name === 'n' || name === 'f' || name === 'b') {
-        this.#view.checker.later(`forward -${name}`, this.#about(index, `-${name}`));
-      }
-    }
+    const has = (name: string): boolean => own.options.some((option) => option.name === name);
+    this.#warnOfIdle(own);
     const queues = lists.flatMap((option) => this.#names(splitList(option), 'queue'));
     return {
       kind: 'tmqforward',
       queues: [...new Set(queues)],
       timeoutS: this.#seconds(own, 't', TMQFORWARD_TIMEOUT_S),
       idleS: this.#seconds(own, 'i', TMQFORWARD_IDLE_S),
+      exitsWhenEmpty: has('e'),
+      keepsFailures: has('d'),
+      isOutside: has('n'),
+      fireDelayS: this.#seconds(own, 'f', null),
+      blockTimeS: this.#seconds(own, 'b', 0),
     };
+  }
+
+  /** Options of TMQFORWARD that another one takes the sense from, or that need another one [spec 4.2]. */
+  #warnOfIdle({ options }: OptionList): void {
+    const find = (name: string): Option | undefined => options.find((option) => option.name === name);
+    const warn = ({ name, index }: Option, why: string): void =>
+      this.#view.checker.warn(this.#about(index, `-${name}`), `-${name} does nothing ${why}`);
+    const [d, f, n, b] = [find('d'), find('f'), find('n'), find('b')];
+    if (d !== undefined && f !== undefined) warn(d, 'with -f: no answer is waited for');
+    if (b !== undefined && n === undefined && f === undefined) warn(b, 'without -n or -f: -t is the limit');
   }
 
   remarkSystemServer(): void {
@@ -189,15 +201,17 @@ class CloptReader {
   }
 
   /** The last of several counts; one that is no number is ignored with a warning [spec 4.2]. */
-  #seconds(list: OptionList, name: string, fallback: number): number {
-    let result = fallback;
+  #seconds<T extends number | null>(list: OptionList, name: string, fallback: T): number | T {
+    let result: number | T = fallback;
     for (const option of list.options) {
       if (option.name !== name) continue;
       const seconds = parseSeconds(option.argument);
       if (seconds !== undefined) result = seconds;
       else if (findMacros(option.argument).length === 0) {
         const what = `-${name}: ${shown(option.argument)} is no number of seconds 0..2147483647`;
-        const message = `${what}; ignored, the default ${fallback} is used`;
+        const then =
+          fallback === null ? `it is as if -${name} were not given` : `the default ${fallback} is used`;
+        const message = `${what}; ignored, ${then}`;
         this.#view.checker.warn(this.#about(option.index, option.argument), message);
         result = fallback;
       }

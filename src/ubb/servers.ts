@@ -62,9 +62,9 @@ function buildServer(checker: Checker, entry: Entry): Server {
   };
 }
 
-/** Only forwarders have instances here, as many as MIN says; those above are started by id, which comes later. */
+/** Only forwarders have lives and instances here, as many as MIN says; those above are started by id, which comes later. */
 function remarkInstances(view: EntryView, { role, more }: { role: Role; more: boolean }): void {
-  for (const key of ['MIN', 'MAX']) {
+  for (const key of ['MIN', 'MAX', 'RESTART', 'MAXGEN', 'GRACE', 'RCMD']) {
     const parameter = view.find(key);
     if (parameter === undefined) continue;
     if (role.kind !== 'tmqforward') {

@@ -16,6 +16,8 @@ export interface ForwarderText {
   readonly timeoutS?: number;
   /** -i, seconds. */
   readonly idleS?: number;
+  /** More of its CLOPT, e.g. `-d -f 3`. */
+  readonly options?: string;
   readonly min?: number;
 }
 
@@ -39,6 +41,8 @@ export interface DomainText {
   readonly resources?: string;
   /** `//host:port`; default: no WSL line. */
   readonly listen?: readonly string[];
+  /** Lines of *SERVICES. */
+  readonly services?: readonly string[];
   /** Default: one, named QSPACE, with the queue Q. */
   readonly spaces?: readonly SpaceText[];
 }
@@ -56,6 +60,7 @@ export function ubbText(options: DomainText = {}): string {
     '*SERVERS',
     ...(wsl === '' ? [] : [`WSL SRVGRP=APP SRVID=1 CLOPT="-A -- ${wsl}"`]),
     ...spaces.map((space, i) => servers(space, i + 1)),
+    ...(options.services === undefined ? [] : ['*SERVICES', ...options.services]),
     '*QSPACES',
     ...spaces.map(
       (space, i) => `${nameOf(space)} SRVGRP=G${i + 1}${errorQueueOf(space)} ${space.more ?? ''}`,
@@ -80,8 +85,9 @@ function servers(space: SpaceText, number: number): string {
   const { alias = nameOf(space), timeoutS = 30, forwarders = [] } = space;
   const lines = [`TMQUEUE SRVGRP=G${number} SRVID=1 CLOPT="-s ${alias}:TMQUEUE -- -t ${timeoutS}"`];
   for (const [i, forwarder] of forwarders.entries()) {
-    const { queues, timeoutS: limit = 30, idleS = 1, min = 1 } = forwarder;
-    const own = `MIN=${min} MAX=${min} REPLYQ=N CLOPT="-- -q ${queues.join(',')} -t ${limit} -i ${idleS}"`;
+    const { queues, timeoutS: limit = 30, idleS = 1, options = '', min = 1 } = forwarder;
+    const clopt = `-- -q ${queues.join(',')} -t ${limit} -i ${idleS}${options === '' ? '' : ` ${options}`}`;
+    const own = `MIN=${min} MAX=${min} REPLYQ=N CLOPT="${clopt}"`;
     lines.push(`TMQFORWARD SRVGRP=G${number} SRVID=${100 * (i + 1)} ${own}`);
   }
   return lines.join('\n');

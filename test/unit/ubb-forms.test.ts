@@ -215,7 +215,7 @@ describe('accepted without meaning', () => {
       '13 SECONDARYRQ of *SERVERS has no meaning here',
       "14 GWADM is one of Tuxedo's own servers; it has no meaning here",
       "15 DMADM is one of Tuxedo's own servers; it has no meaning here",
-      '15 RESTART of *SERVERS is not yet in effect',
+      '15 RESTART of *SERVERS has no meaning here but for TMQFORWARD',
       '17 AUTOTRAN of *SERVICES is not yet in effect',
       '17 TRANTIME of *SERVICES is not yet in effect',
       '17 BUFTYPE of *SERVICES is not yet in effect',
@@ -250,6 +250,22 @@ describe('accepted without meaning', () => {
       '14:59 option -a of WSL has no meaning here',
     ]);
     expect(new Set(notes.map((note) => note.status))).toEqual(new Set(['no meaning here']));
+  });
+
+  test('what a forwarder that failed does is a note on other servers', () => {
+    const more = 'RESTART=Y MAXGEN=5 GRACE=0 RCMD="restarted"';
+    const text = withServers(
+      `TMQUEUE SRVGRP=QG SRVID=1 ${more}\nTMQFORWARD SRVGRP=QG SRVID=2 ${more} CLOPT="-- -q A"\n`,
+    );
+    expect(
+      domainOf(text)
+        .notes.slice(1)
+        .map(({ line, message }) => `${line} ${message}`),
+    ).toEqual(
+      ['RESTART', 'MAXGEN', 'GRACE', 'RCMD'].map(
+        (key) => `11 ${key} of *SERVERS has no meaning here but for TMQFORWARD`,
+      ),
+    );
   });
 
   test('MIN and MAX are notes where they do nothing', () => {
@@ -342,6 +358,7 @@ describe('macros', () => {
     expect(planOf(text).macros.map((macro) => macro.word)).toEqual([
       '${GTT}',
       '@CURDIR@',
+      '@A@',
       '$Q',
       '${MORE}',
       '$I',

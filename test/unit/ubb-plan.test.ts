@@ -19,7 +19,7 @@ describe('the machine', () => {
     groups:
       '*GROUPS\nG1 LMID=M1 GRPNO=1 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:/abs:S"\nG2 LMID=M2,M1 GRPNO=2 TMSNAME=TMS_QM OPENINFO="TUXEDO/QM:q/d;S"\n',
     servers:
-      '*SERVERS\nTMQUEUE SRVGRP=G1 SRVID=1\nTMQUEUE SRVGRP=G2 SRVID=2 CLOPT="-A"\na SRVGRP=G1 SRVID=3\nb SRVGRP=G2 SRVID=4\n' +
+      '*SERVERS\nTMQUEUE SRVGRP=G1 SRVID=1\nTMQUEUE SRVGRP=G2 SRVID=2 CLOPT="-A -s @x"\na SRVGRP=G1 SRVID=3\nb SRVGRP=G2 SRVID=4\n' +
       'TMQFORWARD SRVGRP=G2 SRVID=5 CLOPT="-- -q A -d -t x"\nWSL SRVGRP=G2 SRVID=6 CLOPT="-- -n $A"\n',
   });
   const domain = domainOf(text);
@@ -92,6 +92,8 @@ describe('roles', () => {
         'TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-A -- -i 2 -qA,B -q B,C -t60"\nTMQFORWARD SRVGRP=QG SRVID=5 MIN=3 MAX=9 CLOPT="-- -q A -t x -i 0"\n',
       ),
     );
+    const { timeoutS: _t, idleS: _i, ...options } = FORWARD_DEFAULTS;
+    const REST = { ...options, grpno: 1, restart: false, maxGen: 1, graceS: 86_400, rcmd: '' };
     expect(plan.forwarders).toEqual([
       {
         group: 'QG',
@@ -100,6 +102,7 @@ describe('roles', () => {
         timeoutS: 60,
         idleS: 2,
         instances: 1,
+        ...REST,
         space: 'SPACE',
         line: 11,
       },
@@ -110,6 +113,7 @@ describe('roles', () => {
         timeoutS: 60,
         idleS: 0,
         instances: 3,
+        ...REST,
         space: 'SPACE',
         line: 12,
       },
@@ -231,8 +235,84 @@ describe('spaces and queues', () => {
   });
 });
 
-const withForward = (words: string): string =>
-  servers(`TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-- -q A ${words}"\n`);
+/** The forwarder of a CLOPT, and what is said of it. */
+function forwarding(words: string): { options: object; warnings: readonly string[] } {
+  const plan = planOf(servers(`TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-- -q A ${words}"\n`));
+  const [forwarder] = plan.forwarders;
+  const { timeoutS, idleS, exitsWhenEmpty, keepsFailures, isOutside, fireDelayS, blockTimeS } =
+    forwarder ?? {};
+  const options = { timeoutS, idleS, exitsWhenEmpty, keepsFailures, isOutside, fireDelayS, blockTimeS };
+  return { options, warnings: plan.warnings.map((line) => line.replace(/^f:11:/, '')) };
+}
+const FORWARD_DEFAULTS = {
+  timeoutS: 60,
+  idleS: 30,
+  exitsWhenEmpty: false,
+  keepsFailures: false,
+  isOutside: false,
+  fireDelayS: null,
+  blockTimeS: 0,
+};
+
+describe('TMQFORWARD options [spec 4.2]', () => {
+  test.each<[string, object, string[]]>([
+    ['', {}, []],
+    ['-e', { exitsWhenEmpty: true }, []],
+    ['-d', { keepsFailures: true }, []],
+    ['-n', { isOutside: true }, []],
+    [
+      '-edn -t 5 -i0',
+      { exitsWhenEmpty: true, keepsFailures: true, isOutside: true, timeoutS: 5, idleS: 0 },
+      [],
+    ],
+    ['-f 0', { fireDelayS: 0 }, []],
+    ['-f3 -b 5', { fireDelayS: 3, blockTimeS: 5 }, []],
+    ['-n -b 2147483647', { isOutside: true, blockTimeS: 2_147_483_647 }, []],
+    // Of several the last counts.
+    ['-f 1 -f 2', { fireDelayS: 2 }, []],
+    ['-t x', {}, ['48: -t: x is no number of seconds 0..2147483647; ignored, the default 60 is used']],
+    [
+      '-i 2147483648',
+      {},
+      ['48: -i: 2147483648 is no number of seconds 0..2147483647; ignored, the default 30 is used'],
+    ],
+    [
+      '-f 1s',
+      {},
+      ['48: -f: 1s is no number of seconds 0..2147483647; ignored, it is as if -f were not given'],
+    ],
+    [
+      '-n -b -1',
+      { isOutside: true },
+      ['51: -b: -1 is no number of seconds 0..2147483647; ignored, the default 0 is used'],
+    ],
+    ['-b 5', { blockTimeS: 5 }, ['48: -b does nothing without -n or -f: -t is the limit']],
+    [
+      '-d -f 0',
+      { keepsFailures: true, fireDelayS: 0 },
+      ['46: -d does nothing with -f: no answer is waited for'],
+    ],
+  ])('%j', (words, members, warnings) => {
+    expect(forwarding(words)).toEqual({ options: { ...FORWARD_DEFAULTS, ...members }, warnings });
+  });
+
+  test('-f without its number is a fault', () => {
+    const text = servers('TMQFORWARD SRVGRP=QG SRVID=1 CLOPT="-- -q A -f"\n');
+    expect(domainOf(text).faults.map(formatFault)).toEqual(['f:11:46: TMQFORWARD: -f needs an argument']);
+  });
+
+  test('RESTART, MAXGEN, GRACE, RCMD and the number of the group', () => {
+    const life = 'RESTART=Y MAXGEN=3 GRACE=60 RCMD="./restarted"';
+    const plan = planOf(servers(`TMQFORWARD SRVGRP=QG SRVID=1 ${life} CLOPT="-- -q A"\n`));
+    expect(plan.forwarders[0]).toMatchObject({
+      restart: true,
+      maxGen: 3,
+      graceS: 60,
+      rcmd: './restarted',
+      grpno: 1,
+    });
+  });
+});
 
 describe('not yet supported', () => {
   const twoGroups =
@@ -241,11 +321,6 @@ describe('not yet supported', () => {
 
   const rows: Record<keyof typeof NOT_YET, [text: string, place: string]> = {
     security: [ubb({ resources: secure }), '5:10'],
-    'forward -e': [withForward('-e'), '11:46'],
-    'forward -d': [withForward('-d'), '11:46'],
-    'forward -n': [withForward('-n'), '11:46'],
-    'forward -f': [withForward('-f 3'), '11:48'],
-    'forward -b': [withForward('-b3'), '11:47'],
     'alias in two groups': [
       ubb({
         groups: twoGroups,
