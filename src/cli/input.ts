@@ -59,6 +59,12 @@ export function parseMsgid(word: string): Uint8Array | string {
   throw new InvalidArgumentError('A msgid has 32 characters, as enqueue prints it.');
 }
 
+/** A msgid of the daemon's own making, as enqueue prints it. */
+export function parseMsgidText(word: string): string {
+  if (/^[0-9a-f]{32}$/.test(word)) return word;
+  throw new InvalidArgumentError('A msgid has 32 hexadecimal digits, as enqueue prints it.');
+}
+
 /** A corrid: text of at most 32 bytes, or `0x` and 64 hexadecimal digits. */
 export function parseId(word: string): Uint8Array | string {
   if (/^0x[0-9a-fA-F]{64}$/.test(word)) return Buffer.from(word.slice(2), 'hex');

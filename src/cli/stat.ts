@@ -2,6 +2,7 @@
 import type { Statistics } from '../../clients/typescript/index.ts';
 import { withContext, type ConnectOptions } from './connect.ts';
 import { EXIT } from './exit.ts';
+import { formatTable } from './table.ts';
 
 export interface StatOptions extends ConnectOptions {
   readonly json?: boolean;
@@ -27,7 +28,7 @@ function format(found: Statistics): string {
       '',
       `${space.name}${also}: ${space.state}, ${space.messages} messages, ${formatBytes(space.bytes)}, ` +
         `log ${formatBytes(space.logBytes)}, room ${formatBytes(space.roomBytes)}`,
-      ...table([
+      ...formatTable([
         ['QUEUE', 'MESSAGES', 'READY', 'DELAYED', 'LOCKED', 'BYTES', 'WAITERS', 'IN', 'OUT'],
         ...space.queues.map((queue) => [
           queue.name,
@@ -45,7 +46,7 @@ function format(found: Statistics): string {
       one.name,
       ...[one.servers, one.outstanding, one.completed, one.failed].map(String),
     ]);
-    lines.push('', ...table([['SERVICE', 'SERVERS', 'OUTSTANDING', 'DONE', 'FAILED'], ...rows]));
+    lines.push('', ...formatTable([['SERVICE', 'SERVERS', 'OUTSTANDING', 'DONE', 'FAILED'], ...rows]));
   }
   if (found.forwarders.length > 0) {
     const rows = found.forwarders.map((one) => [
@@ -54,24 +55,9 @@ function format(found: Statistics): string {
       String(one.forwarded),
       String(one.failed),
     ]);
-    lines.push('', ...table([['FORWARDER', 'QUEUES', 'DONE', 'FAILED'], ...rows]));
+    lines.push('', ...formatTable([['FORWARDER', 'QUEUES', 'DONE', 'FAILED'], ...rows]));
   }
   return `${lines.join('\n')}\n`;
-}
-
-/** Columns as wide as their widest cell; the first to the left, the others to the right. */
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
-  );
-  return rows.map((row) =>
-    row
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
 }
 
 function formatBytes(bytes: number): string {

@@ -10,6 +10,7 @@ import { init, type InitOptions, SAMPLES } from './init.ts';
 import { collectEndpoints, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
+import { addWal } from './wal.ts';
 
 const CONNECT = [
   '--connect <address>',
@@ -44,6 +45,7 @@ function program(done: (work: Promise<number>) => void): Command {
     .option(...CONNECT)
     .option('--json', 'print JSON')
     .action((qspace: string | undefined, options: StatOptions) => done(stat(qspace, options)));
+  addWal(tmqueue, done);
   return tmqueue;
 }
 

@@ -56,9 +56,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'proto',
   ],
   'src/qmadmin': ['src/base', 'src/queue', 'src/wal', 'src/engine', 'proto'],
+  'src/tools': ['src/base', 'src/queue', 'src/wal', 'src/engine'],
   'src/cli': [
     'src/base',
     'src/wal',
+    'src/tools',
     'src/net',
     'src/boot',
     'src/qmadmin',

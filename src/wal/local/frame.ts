@@ -22,6 +22,8 @@ const MAGIC = 0x4c5154;
 const MAGIC_MASK = 0x00ff_ffff;
 const MAGIC_WORD = MAGIC + FORMAT_VERSION * 0x100_0000;
 const COUNT_AT = 84;
+/** Where the version stands in a frame, of whatever version it is. */
+export const VERSION_OFFSET = 7;
 
 /** More frames of this batch follow. */
 export const FLAG_CONTINUED = 1;

@@ -1,0 +1,138 @@
+// What a record says, as names and values for people and programs: ids as clients see them, queues by name, instants as dates.
+// Invariant: names and values are one flat object, the same for lines and for JSON. It must not know batches.
+import { decodeMessage } from '../engine/message-record.ts';
+import { CLOCK, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
+import type { MessageId } from '../queue/message.ts';
+import type { QueueSpace } from '../queue/space.ts';
+import { queueName } from './records.ts';
+import { corridText, msgidText, plainText, wallText } from './text.ts';
+
+export type Fields = Record<string, string | number | boolean | object>;
+
+export interface FieldOptions {
+  /** The message's data too. */
+  readonly data: boolean;
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  [REMOVAL.DEQUEUED]: 'dequeued',
+  [REMOVAL.DROPPED]: 'retries used up',
+  [REMOVAL.EXPIRED]: 'expired',
+  [REMOVAL.PURGED]: 'by an administrator',
+};
+
+/** `space`: as it was before the event. */
+export function fieldsOf(
+  record: { event: LoggedEvent; bytes: Uint8Array },
+  space: QueueSpace,
+  options: FieldOptions,
+): Fields {
+  const { event, bytes } = record;
+  const idOf = (id: MessageId): string => msgidText(space.spaceId, id);
+  switch (event.kind) {
+    case 'enqueued':
+      return {
+        id: idOf(event.id),
+        queue: queueName(space, event.queue),
+        ...messageFields(event, bytes, options),
+      };
+    case 'removed':
+      return {
+        id: idOf(event.id),
+        ...whereItIs(space, event.id),
+        reason: REASONS[event.reason] ?? event.reason,
+      };
+    case 'retried':
+      return {
+        id: idOf(event.id),
+        ...whereItIs(space, event.id),
+        retries: event.retries,
+        ...dueFields(event),
+      };
+    case 'moved':
+      return {
+        id: idOf(event.id),
+        newId: idOf(event.newId),
+        from: queueName(space, event.from),
+        queue: queueName(space, event.queue),
+        retries: event.retries,
+        at: wallText(event.atMs),
+      };
+    case 'placed': {
+      const { base, top, priority, label } = event.position;
+      const place = label === null ? {} : { label: `0x${Buffer.from(label).toString('hex')}` };
+      return {
+        id: idOf(event.id),
+        ...whereItIs(space, event.id),
+        before: idOf(base),
+        top,
+        priority,
+        ...place,
+      };
+    }
+    case 'thresholdSet': {
+      const threshold = event.threshold === THRESHOLD.PERSISTENT ? 'persistent' : 'non-persistent';
+      return { queue: queueName(space, event.queue), threshold, armed: event.armed };
+    }
+    case 'queueDoomed':
+      return { queue: queueName(space, event.queue), number: event.queue };
+    case 'queueDefined':
+      return { queue: event.attributes.name, number: event.queue, attributes: event.attributes };
+    case 'spaceDefined':
+      return { name: event.attributes.name, nextQueue: event.nextQueue, attributes: event.attributes };
+    default:
+      return event;
+  }
+}
+
+function whereItIs(space: QueueSpace, id: MessageId): Fields {
+  const entry = space.entryById(id);
+  return entry === 0 ? {} : { queue: queueName(space, space.entries.queue.get(entry)) };
+}
+
+function messageFields(event: Enqueued, bytes: Uint8Array, options: FieldOptions): Fields {
+  const { properties: given, timing } = event;
+  const { data } = decodeMessage(bytes, event.id);
+  return {
+    type: given.type === '' ? 'none' : given.type,
+    ...(given.subtype === '' ? {} : { subtype: given.subtype }),
+    dataBytes: data?.length ?? 0,
+    priority: given.priority,
+    ...(given.corrid === null ? {} : { corrid: corridText(given.corrid) }),
+    ...(given.replyqueue === '' ? {} : { replyqueue: given.replyqueue }),
+    ...(given.failurequeue === '' ? {} : { failurequeue: given.failurequeue }),
+    flags: `0x${given.flags.toString(16)}`,
+    ...(given.deliveryQos === 0 ? {} : { deliveryQos: given.deliveryQos }),
+    ...(given.replyQos === 0 ? {} : { replyQos: given.replyQos }),
+    urcode: given.urcode,
+    appkey: given.appkey,
+    cltid: Buffer.from(given.cltid).toString('hex'),
+    retries: event.retries,
+    ...dueFields(event),
+    ...(event.top ? { top: true } : {}),
+    ...(timing === null ? {} : timingFields(timing)),
+    ...(options.data && data !== null ? dataFields(data) : {}),
+  };
+}
+
+/** Instants of the space's own time are numbers, those of the wall clock dates. */
+function dueFields({ dueMs, dueClock }: { dueMs: number; dueClock?: number }): Fields {
+  if (dueMs === 0) return {};
+  return { due: dueClock === CLOCK.WALL ? wallText(dueMs) : dueMs };
+}
+
+function timingFields(timing: NonNullable<Enqueued['timing']>): Fields {
+  const { sortTimeMs, sortExpiryMs, expiryMs, expiryClock } = timing;
+  const expires =
+    expiryMs === Infinity ? 'never' : expiryClock === CLOCK.WALL ? wallText(expiryMs) : expiryMs;
+  return {
+    sortTime: wallText(sortTimeMs),
+    sortExpiry: sortExpiryMs === Infinity ? 'never' : wallText(sortExpiryMs),
+    expires,
+  };
+}
+
+function dataFields(data: Uint8Array): Fields {
+  const text = plainText(data);
+  return text === null ? { hex: Buffer.from(data).toString('hex') } : { data: text };
+}
