@@ -23,7 +23,7 @@ export interface Restored {
 }
 
 export async function restore(
-  store: LogStore,
+  store: Pick<LogStore, 'stat' | 'snapshots'>,
   make: () => QueueSpace,
   ports: { readonly ulog: Ulog; readonly signal: AbortSignal },
 ): Promise<Restored> {

@@ -115,7 +115,7 @@ function line(
   }
   const { pos, ref, kind: batchKind, wall, space } = head;
   const pairs = Object.entries(fields).map(([name, value]) => `${name}=${valueText(value)}`);
-  return [pos, ref, batchKind, wall, space, kind ?? '-', ...pairs].join(' ');
+  return [pos, ref, batchKind, wall, Number(space.toFixed(3)), kind ?? '-', ...pairs].join(' ');
 }
 
 function valueText(value: Fields[string]): string {

@@ -141,7 +141,7 @@ export class SalvageReport {
     const lines: string[] = [];
     if (this.gaps > 0) {
       lines.push(
-        `  lost: ${this.gaps} parts of the log, batches in them: ${batches}`,
+        `  lost parts of the log: ${this.gaps}, batches in them: ${batches}`,
         ...this.regions.text(),
       );
       if (this.lostMessages.count > 0)
@@ -163,7 +163,8 @@ export class SalvageReport {
 
 function queues(counts: ReadonlyMap<string, number>): string {
   if (counts.size === 0) return '';
-  return ` (${[...counts].map(([name, count]) => `${name} ${count}`).join(', ')})`;
+  const sorted = [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return ` (${sorted.map(([name, count]) => `${name} ${count}`).join(', ')})`;
 }
 
 function section(title: string, list: Listed): string[] {

@@ -3,7 +3,7 @@
 // Invariants: a batch is kept whole or not at all; the new log's positions, and so the epochs of ids made later, lie behind all of the old
 // one's; what is lost, and what may come twice, is in the report. The new log is read once more, as a start reads it, before it is given out.
 import { randomBytes } from 'node:crypto';
-import { definitions } from '../engine/open-space.ts';
+import { definitionRecords } from '../engine/definitions.ts';
 import { encodeEvent } from '../engine/record.ts';
 import { RecordBuffer } from '../engine/record-buffer.ts';
 import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
@@ -279,7 +279,7 @@ class Salvage {
       firstSegment: root.last + SEGMENTS_AHEAD,
       spaceId: this.state.spaceId,
       randomU32: () => randomBytes(4).readUInt32LE(0),
-      definitions: () => definitions(this.state),
+      definitions: () => definitionRecords(this.state).group(),
     };
     this.builder = await LogBuilder.begin(
       options,

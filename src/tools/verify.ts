@@ -102,8 +102,9 @@ class Verification {
       this.noteMended(inspection);
       if (inspection.identity !== null) await this.readMessages(inspection, state);
     }
-    if (refusal !== null && !this.isDamaged())
-      this.note('damage', { file: this.space.dir, offset: 0 }, refusal);
+    // The end that a start refuses to cut is where it stands.
+    const end = this.findings.find(({ kind }) => kind === 'torn tail') ?? { file: this.space.dir, offset: 0 };
+    if (refusal !== null && !this.isDamaged()) this.note('damage', end, refusal);
     return {
       space: this.space,
       findings: this.findings.toSorted(

@@ -74,7 +74,7 @@ describe('salvage', () => {
       expect(await contentsOf(result), what).toEqual(contentsAfter(survivors(log, [frame])));
       if (i >= last || frame.header.pos >= (log.frames[last]?.header.pos ?? 0)) continue;
       expect(report.isComplete, what).toBe(false);
-      expect(text, what).toContain(`${frame.path}: offset ${frame.offset}, `);
+      expect(text, what).toContain(`${frame.path}: offset ${frame.offset}, ${frame.bytes} bytes`);
     }
   });
 

@@ -147,14 +147,22 @@ describe('stat', () => {
 });
 
 describe('help', () => {
-  it.each([[[]], [['init']], [['check']], [['start']], [['enqueue']], [['dequeue']], [['stat']]])(
-    'of %j',
-    async (words) => {
-      const { code, out } = await tmqueue([...words, '--help']);
-      expect(code).toBe(0);
-      expect(out).toMatchSnapshot();
-    },
-  );
+  it.each([
+    [[]],
+    [['init']],
+    [['check']],
+    [['start']],
+    [['enqueue']],
+    [['dequeue']],
+    [['stat']],
+    [['wal']],
+    [['wal', 'dump']],
+    [['wal', 'salvage']],
+  ])('of %j', async (words) => {
+    const { code, out } = await tmqueue([...words, '--help']);
+    expect(code).toBe(0);
+    expect(out).toMatchSnapshot();
+  });
   it('names the version', async () => {
     expect((await tmqueue(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });

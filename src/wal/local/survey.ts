@@ -397,14 +397,16 @@ export class Survey {
   /** The bytes between a break and the current frame, a region a segment. */
   #regionsFrom(from: number): LostRegion[] {
     const { segmentBytes, sizes } = this.root;
-    const { pos, ref } = this.#finder.header;
+    const { header } = this.#finder;
+    const { pos, ref } = header;
+    const isNext = !hasFlag(header, FLAG_RESUMES);
     const regions: LostRegion[] = [];
     const last = Math.floor(pos / segmentBytes);
     for (let number = Math.floor(from / segmentBytes); number <= last; number++) {
       const start = Math.max(from, number * segmentBytes);
       let end = Math.min(pos, (number + 1) * segmentBytes);
       // The end of the batch before is known: what is behind it in that segment was never used.
-      if (number < last && ref >= start && ref < end) end = ref;
+      if (isNext && number < last && ref >= start && ref < end) end = ref;
       const missing = !sizes.has(number);
       if (end > start || missing) regions.push({ ...this.place(start), bytes: end - start, missing });
     }
