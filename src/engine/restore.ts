@@ -3,7 +3,13 @@
 import type { Ulog } from '../base/ulog.ts';
 import { apply } from '../queue/apply.ts';
 import type { QueueSpace } from '../queue/space.ts';
-import { LogError, type BatchTime, type LogStore, type Pos, type SnapshotInfo } from '../wal/log-store.ts';
+import {
+  LogError,
+  type BatchTime,
+  type Pos,
+  type SnapshotInfo,
+  type SnapshotStore,
+} from '../wal/log-store.ts';
 import {
   CHECKPOINT_FORMAT,
   readRecords,
@@ -22,8 +28,14 @@ export interface Restored {
   readonly time: BatchTime | null;
 }
 
+/** What is asked of a log here. */
+export interface LogBeginning {
+  stat(): { readonly first: Pos };
+  readonly snapshots: Pick<SnapshotStore, 'list' | 'read'>;
+}
+
 export async function restore(
-  store: Pick<LogStore, 'stat' | 'snapshots'>,
+  store: LogBeginning,
   make: () => QueueSpace,
   ports: { readonly ulog: Ulog; readonly signal: AbortSignal },
 ): Promise<Restored> {

@@ -13,6 +13,7 @@ import { SEGMENT_BYTES_DEFAULT, SegmentFiles, TEMPORARY_SUFFIX } from '../wal/lo
 import { Survey, type Gap, type SurveyedBatch, type SurveyEnd } from '../wal/local/survey.ts';
 import { surveyRoot } from '../wal/local/survey-root.ts';
 import { LogError } from '../wal/log-store.ts';
+import { CheckpointCheck } from './checkpoints.ts';
 import type { SpaceDirectory } from './directories.ts';
 import { queuedMessages, recordsOf, tryApply, type RecordFault } from './records.ts';
 import { msgidText } from './text.ts';
@@ -24,6 +25,8 @@ export type FindingKind =
   | 'unreadable'
   | 'newer version'
   | 'message'
+  | 'checkpoint'
+  | 'useless checkpoint'
   | 'torn tail'
   | 'wrong length'
   | 'leftover';
@@ -36,7 +39,7 @@ export interface Finding {
 }
 
 /** What the next start mends by itself, losing nothing that was acknowledged. */
-const MENDED: readonly FindingKind[] = ['torn tail', 'wrong length', 'leftover'];
+const MENDED: readonly FindingKind[] = ['torn tail', 'wrong length', 'leftover', 'useless checkpoint'];
 
 export interface Verdict {
   readonly space: SpaceDirectory;
@@ -77,6 +80,7 @@ class Verification {
   private readonly counts = new Map<FindingKind, number>();
   private unlisted = 0;
   private batches = 0;
+  private lastPos = 0;
 
   constructor(space: SpaceDirectory, ports: ToolPorts) {
     this.space = space;
@@ -89,15 +93,21 @@ class Verification {
     const { inspection, refusal } = await this.inspect();
     const root = await surveyRoot(this.files);
     const state = new QueueSpace(root.identity?.spaceId ?? 0);
+    const checkpoints = new CheckpointCheck(this.files, root);
+    if (root.identity !== null) await checkpoints.read();
+    for (const { file, text } of checkpoints.useless)
+      this.note('useless checkpoint', { file, offset: 0 }, text);
     // A log whose birth was cut short begins anew: its one torn batch is no damage.
     if (inspection === null || inspection.identity !== null) {
       const survey = new Survey(this.files, root, (bytes) => this.ports.progress?.(bytes, 2 * root.bytes));
       for await (const item of survey.items()) {
-        if (item.kind === 'batch') this.checkBatch(item, survey, state);
+        if (item.kind === 'batch') this.checkBatch(item, survey, { state, checkpoints });
         else if (item.kind === 'gap') this.noteGap(item);
         else this.noteEnd(item, inspection === null);
       }
     }
+    const contradiction = this.isDamaged() ? null : checkpoints.contradiction(state, this.lastPos);
+    if (contradiction !== null) this.note('checkpoint', { ...contradiction, offset: 0 }, contradiction.text);
     if (inspection !== null) {
       this.noteMended(inspection);
       if (inspection.identity !== null) await this.readMessages(inspection, state);
@@ -130,14 +140,19 @@ class Verification {
     }
   }
 
-  private checkBatch(item: SurveyedBatch, survey: Survey, state: QueueSpace): void {
-    const { batch } = item;
+  private checkBatch(
+    { batch }: SurveyedBatch,
+    survey: Survey,
+    { state, checkpoints }: { state: QueueSpace; checkpoints: CheckpointCheck },
+  ): void {
+    this.lastPos = Math.max(this.lastPos, batch.pos);
     if (batch.kind !== 'preamble') this.batches++;
     if (batch.kind === 'takeover') return;
     for (const { offset, event, fault } of recordsOf(batch)) {
       const where = (): string => `batch at position ${batch.pos}, byte ${offset} of its records`;
       if (fault !== null) this.note(fault.kind, survey.place(batch.pos), `${where()}: ${fault.text}`);
       if (event === null) continue;
+      checkpoints.pass(batch.pos, event);
       const nonsense = tryApply(state, event);
       if (nonsense !== null) this.note('bad record', survey.place(batch.pos), `${where()}: ${nonsense}`);
     }

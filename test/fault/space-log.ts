@@ -3,7 +3,7 @@
 import { Prng } from '../../src/base/prng.ts';
 import { keyOf, bodyOf } from '../support/ledger-body.ts';
 import { readAll } from '../crash/contents.ts';
-import { EngineLife } from './engine-life.ts';
+import { EngineLife, turn } from './engine-life.ts';
 import { MemoryDisk } from './faulty-file-io.ts';
 import { framesOf, type FoundFrame } from './frames.ts';
 
@@ -34,7 +34,7 @@ export async function writeSpaceLog(seed: number, count: number): Promise<SpaceL
     const client = opened.client();
     let known = framesOf(disk).length;
     for (let i = 0; i < count; i++) {
-      const done = await operate(client, { prng, name: `op${life}/${i}` });
+      const done = await withTime(opened, operate(client, { prng, name: `op${life}/${i}` }));
       const frames = framesOf(disk).slice(known);
       known += frames.length;
       const positions = frames.filter(({ header }) => header.kind === 'data').map(({ header }) => header.pos);
@@ -45,13 +45,24 @@ export async function writeSpaceLog(seed: number, count: number): Promise<SpaceL
   return { disk, operations, frames: framesOf(disk) };
 }
 
+/** Time goes on until it is done. */
+async function withTime<T>(life: EngineLife, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const settled = work.finally(() => (isDone = true));
+  while (!isDone) {
+    life.clock.advance(5);
+    await turn();
+  }
+  return settled;
+}
+
 type Client = ReturnType<EngineLife['client']>;
 
 async function operate(
   client: Client,
   { prng, name }: { prng: Prng; name: string },
 ): Promise<Omit<Operation, 'frames'> | null> {
-  const bytes = prng.oneIn(12) ? prng.between(60_000, 170_000) : prng.between(40, 3000);
+  const bytes = prng.oneIn(12) ? prng.between(60_000, 100_000) : prng.between(40, 3000);
   const key = `${name.replace('/', '-')}/0/${bytes}`;
   const [from, to] = prng.oneIn(2) ? ['ONE', 'TWO'] : ['TWO', 'ONE'];
   if (prng.oneIn(2)) {
@@ -90,7 +101,7 @@ export function contentsAfter(operations: readonly Operation[]): Map<string, str
 /** Opens the log as a daemon does and reads it as a client does. */
 export async function contentsOf(disk: MemoryDisk): Promise<Map<string, string[]>> {
   const life = await EngineLife.open({ disk, prng: new Prng(1), queues: QUEUES, treason: 'none' });
-  const contents = await readAll(life.client(), QUEUES, true);
+  const contents = await withTime(life, readAll(life.client(), QUEUES, true));
   await life.stopCleanly(2);
   return new Map([...contents].map(([queue, keys]) => [queue, [...keys]]));
 }

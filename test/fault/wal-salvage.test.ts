@@ -50,6 +50,14 @@ describe('salvage', () => {
     expect((await verifySpace(SPACE, { io: new FaultyFileIo(result) })).findings).toEqual([]);
   });
 
+  test('of a log whose front has left, with restated messages, keeps what is queued', async () => {
+    const log = await writeSpaceLog(17, 250);
+    expect(log.frames[0]?.path).not.toBe(segmentPath(1));
+    const { report, result } = await salvage(log.disk.clone());
+    expect(report.isComplete).toBe(true);
+    expect(await contentsOf(result)).toEqual(contentsAfter(log.operations));
+  });
+
   test('ids made later never meet ids that were given out before', async () => {
     const log = await writeSpaceLog(2, 30);
     const { result } = await salvage(log.disk.clone());

@@ -1,5 +1,6 @@
 // What `wal verify` says of every kind of damage, beside what a start does with the same log: a start refuses exactly what verify calls
 // damage of the log, and cuts exactly what it calls a torn tail. Nothing is ever written.
+import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { Prng } from '../../src/base/prng.ts';
 import { dumpSpace } from '../../src/tools/dump.ts';
@@ -9,7 +10,9 @@ import { HEADER_BYTES } from '../../src/wal/local/frame.ts';
 import { FaultyFileIo, MemoryDisk } from './faulty-file-io.ts';
 import { framesOf, patch, reseal, segmentPath, zeroFrame, type FoundFrame } from './frames.ts';
 import { DIR, SEGMENT } from './ledger.ts';
-import { contentsAfter, contentsOf, writeSpaceLog } from './space-log.ts';
+import { EngineLife } from './engine-life.ts';
+import { bodyOf } from '../support/ledger-body.ts';
+import { QUEUES, contentsAfter, contentsOf, writeSpaceLog } from './space-log.ts';
 
 const SPACE = { dir: DIR, name: 'space' };
 
@@ -208,6 +211,88 @@ describe('verify', () => {
     disk.replace(segmentPath(1), new Uint8Array(SEGMENT));
     expect(await verify(disk)).toMatchObject({ findings: [], isDamaged: false, batches: 0 });
   });
+});
+
+describe('checkpoints', () => {
+  /** The log, and the path of its newest checkpoint. */
+  async function withCheckpoint(seed: number): Promise<{ disk: MemoryDisk; path: string; end: number }> {
+    const { disk } = await writeSpaceLog(seed, 20);
+    const life = await EngineLife.open({ disk, prng: new Prng(seed), queues: QUEUES, treason: 'none' });
+    const client = life.client();
+    for (let i = 0; i < 5; i++) await client.put('ONE', bodyOf(`before/${i}/300`));
+    await life.engine.checkpoint();
+    const end = framesOf(disk).at(-1)?.header.pos ?? 0;
+    for (let i = 0; i < 5; i++) await client.put('TWO', bodyOf(`after/${i}/300`));
+    await client.take('ONE');
+    await life.stopCleanly(2);
+    const path = disk.files().findLast((name) => name.endsWith('.checkpoint'));
+    if (path === undefined) throw new Error('no checkpoint was taken');
+    return { disk, path, end };
+  }
+
+  /** Changes its sections and puts the right checksums on it. */
+  function forge(disk: MemoryDisk, path: string, change: (bytes: Buffer) => void): void {
+    patch(disk, path, (content) => {
+      const bytes = Buffer.from(content.buffer, content.byteOffset, content.length);
+      change(bytes);
+      const footer = bytes.length - 60;
+      bytes.writeUInt32LE(crc32(bytes.subarray(0, footer)), footer + 52);
+      bytes.writeUInt32LE(crc32(bytes.subarray(footer, footer + 56)), footer + 56);
+    });
+  }
+
+  test('are read, and give the same queues as the log', async () => {
+    const { disk } = await withCheckpoint(41);
+    expect(await verify(disk)).toMatchObject({ findings: [], isDamaged: false });
+  });
+
+  test('that are damaged or newer are of no use, which is no damage of the log', async () => {
+    const { disk, path } = await withCheckpoint(42);
+    const spoilt = disk.clone();
+    patch(spoilt, path, (bytes) => {
+      bytes[40] = (bytes[40] ?? 0) ^ 1;
+    });
+    expect(await verify(spoilt)).toMatchObject({
+      isDamaged: false,
+      findings: [{ kind: 'useless checkpoint', file: path }],
+    });
+    const newer = disk.clone();
+    forge(newer, path, (bytes) => bytes.writeUInt32LE(2, bytes.length - 56));
+    const { findings, isDamaged } = await verify(newer);
+    expect(isDamaged).toBe(false);
+    expect(findings).toMatchObject([
+      { text: expect.stringMatching(/checkpoint version 2, this program reads up to 1/) },
+    ]);
+    for (const one of [spoilt, newer]) expect(await startRefuses(one)).toBe(false);
+  });
+
+  test('that the log does not reach, or that say something else than it, are damage', async () => {
+    const { disk, path, end } = await withCheckpoint(43);
+    const cut = disk.clone();
+    for (const frame of framesOf(cut)) if (frame.header.pos >= end) zeroFrame(cut, frame);
+    expect(await verify(cut)).toMatchObject({
+      isDamaged: true,
+      findings: [{ kind: 'checkpoint', file: path }],
+    });
+    expect(await startRefuses(cut)).toBe(true);
+    const other = disk.clone();
+    // The last row before the definitions at the end: one byte of the place of its record.
+    forge(other, path, (bytes) => {
+      const row = rowAt(bytes);
+      bytes.writeUInt32LE(bytes.readUInt32LE(row + 20) + 8, row + 20);
+    });
+    expect(await verify(other)).toMatchObject({
+      isDamaged: true,
+      findings: [{ kind: 'checkpoint', file: path }],
+    });
+  });
+
+  /** Where the first row begins. */
+  function rowAt(bytes: Buffer): number {
+    for (let at = 0; at < bytes.length; at += 5 + bytes.readUInt32LE(at + 1))
+      if (bytes[at] === 4) return at + 5;
+    throw new Error('no rows');
+  }
 });
 
 describe('dump', () => {
