@@ -6,6 +6,7 @@ import { Cursor } from './cursor.ts';
 import { readMembers, writeMembers } from './members.ts';
 import type { Frame } from './frame.ts';
 import type {
+  Ack,
   Admin,
   Broadcast,
   Call,
@@ -308,22 +309,29 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
       writeMembers(writer, request.members);
       break;
     case OP.FORWARD:
-      writer.str(request.service);
-      writeTyped(writer, request.body);
-      break;
     case OP.NOTIFY:
-      writer.bin(request.cltid);
-      writer.int(request.flags);
-      writeTyped(writer, request.body);
-      break;
     case OP.BROADCAST:
-      encodeBroadcast(writer, request);
-      break;
     case OP.ACK:
-      writer.bool(request.handled);
+      encodeRare(writer, request);
       break;
   }
   writer.end();
+}
+
+function encodeRare(writer: FrameWriter, request: Forward | Notify | Broadcast | Ack): void {
+  switch (request.op) {
+    case OP.FORWARD:
+      writer.str(request.service);
+      return writeTyped(writer, request.body);
+    case OP.NOTIFY:
+      writer.bin(request.cltid);
+      writer.int(request.flags);
+      return writeTyped(writer, request.body);
+    case OP.BROADCAST:
+      return encodeBroadcast(writer, request);
+    case OP.ACK:
+      return writer.bool(request.handled);
+  }
 }
 
 function encodeCall(writer: FrameWriter, request: Call | PrioCall): void {
