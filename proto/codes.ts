@@ -106,6 +106,23 @@ export const TPFLAG = {
 /** First argument of tpreturn [spec 3.5]. */
 export const RVAL = { TPFAIL: 0x1, TPSUCCESS: 0x2, TPEXIT: 0x08000000 } as const;
 
+/** Bits of TPINIT.flags; at most one of the first four, which say how unsolicited messages are taken [spec 3.1]. */
+export const TPU = {
+  TPU_SIG: 0x1,
+  TPU_DIP: 0x2,
+  TPU_IGN: 0x4,
+  TPU_THREAD: 0x40,
+  TPSA_FASTPATH: 0x8,
+  TPSA_PROTECTED: 0x10,
+  TPMULTICONTEXTS: 0x20,
+} as const;
+
+/** What tpscmt takes and returns [spec 3.3]. */
+export const TP_CMT = { TP_CMT_LOGGED: 1, TP_CMT_COMPLETE: 2 } as const;
+
+/** Security levels that tpchkauth returns [spec 3.1]. */
+export const TPAUTH = { TPNOAUTH: 0, TPSYSAUTH: 1, TPAPPAUTH: 2 } as const;
+
 /** Buffer types that travel as a small integer; every other type travels as its name. 0 means "no data part". */
 export const BUFTYPE = {
   NONE: 0,
@@ -135,10 +152,17 @@ export const OP = {
   PING: 14,
   BIND: 15,
   ADMIN: 16,
+  FORWARD: 17,
+  NOTIFY: 18,
+  BROADCAST: 19,
+  ACK: 20,
+  PRIOCALL: 21,
   /** Pushed by the daemon: a service request for this connection. */
   REQUEST: 64,
   /** Pushed by the daemon: it is about to close this connection; the text says why. */
   CLOSING: 65,
+  /** Pushed by the daemon: an unsolicited message. */
+  UNSOLICITED: 66,
   /** Negative reply to any request. */
   ERROR: 127,
 } as const;
@@ -208,6 +232,8 @@ export const LIMIT = {
   PAGE_MAX: 1000,
   /** Bytes that the items of one answer take at most: fits every frame, whatever the message limit. */
   PAGE_BYTES: 49_152,
+  /** Descriptors of tpacall that one context may have outstanding. */
+  DESCRIPTORS: 1000,
 } as const;
 
 /** Protocol versions this code speaks. */

@@ -127,6 +127,13 @@ export interface Call {
   /** Milliseconds until TPETIME; 0: BLOCKTIME of the daemon's configuration. */
   timeoutMs: number;
 }
+/** CALL of a caller that said tpsprio before it [spec 3.4]. */
+export interface PrioCall extends Omit<Call, 'op'> {
+  op: typeof OP.PRIOCALL;
+  /** The priority itself, or what is added to the service's own. */
+  priority: number;
+  absolute: boolean;
+}
 export interface Advertise {
   op: typeof OP.ADVERTISE;
   id: number;
@@ -146,6 +153,38 @@ export interface Return {
   rval: number;
   rcode: number;
   body: TypedData;
+}
+/** tpforward. `id` is the id of the REQUEST that it passes on; it has no reply of its own. */
+export interface Forward {
+  op: typeof OP.FORWARD;
+  id: number;
+  service: string;
+  body: TypedData;
+}
+/** tpnotify [spec 3.6]. */
+export interface Notify {
+  op: typeof OP.NOTIFY;
+  id: number;
+  cltid: Uint8Array;
+  flags: number;
+  body: TypedData;
+}
+/** tpbroadcast [spec 3.6]; null matches all. */
+export interface Broadcast {
+  op: typeof OP.BROADCAST;
+  id: number;
+  lmid: string | null;
+  usrname: string | null;
+  cltname: string | null;
+  flags: number;
+  body: TypedData;
+}
+/** `id` is the id of the UNSOLICITED frame; it has no reply of its own. */
+export interface Ack {
+  op: typeof OP.ACK;
+  id: number;
+  /** Whether a handler ran. */
+  handled: boolean;
 }
 export interface Stat {
   op: typeof OP.STAT;
@@ -196,7 +235,12 @@ export type Request =
   | Stat
   | Ping
   | Bind
-  | Admin;
+  | Admin
+  | PrioCall
+  | Forward
+  | Notify
+  | Broadcast
+  | Ack;
 
 /**
  * What decodeRequest and decodeReply give for bytes that are not a message of this protocol: a value, never a throw. `op` 0 is no
@@ -252,7 +296,7 @@ export interface CancelReply {
   found: boolean;
 }
 export interface CallReply {
-  op: typeof OP.CALL;
+  op: typeof OP.CALL | typeof OP.PRIOCALL;
   id: number;
   /** RVAL.TPSUCCESS or RVAL.TPFAIL (then the call failed with TPESVCFAIL and the data is valid). */
   rval: number;
@@ -285,6 +329,8 @@ export interface DoneReply {
     | typeof OP.ABORT
     | typeof OP.ADVERTISE
     | typeof OP.UNADVERTISE
+    | typeof OP.NOTIFY
+    | typeof OP.BROADCAST
     | typeof OP.PING;
   id: number;
 }
@@ -314,6 +360,15 @@ export interface Closing {
   message: string;
 }
 
+/** Pushed: a message of tpnotify or tpbroadcast. With an id other than 0 an ACK of the same id is wanted. */
+export interface Unsolicited {
+  op: typeof OP.UNSOLICITED;
+  id: number;
+  /** How this client takes them: one of TPU_SIG, TPU_DIP, TPU_THREAD. */
+  mode: number;
+  body: TypedData;
+}
+
 export type Reply =
   | HelloReply
   | EnqueueReply
@@ -327,6 +382,7 @@ export type Reply =
   | DoneReply
   | ErrorReply
   | ServiceRequest
+  | Unsolicited
   | Closing;
 
 /** What STAT answers; the only part of the protocol that travels as maps, because it is read by people. */

@@ -22,6 +22,7 @@ import type {
   ServiceRequest,
   StatReply,
   TypedData,
+  Unsolicited,
 } from './message.ts';
 import { readAnswerCtl, writeAnswerCtl } from './qctl-wire.ts';
 import { readStatistics } from './statistics.ts';
@@ -49,13 +50,19 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.PING + REPLY_BIT]: 2,
   [OP.BIND + REPLY_BIT]: 3,
   [OP.ADMIN + REPLY_BIT]: 4,
+  [OP.NOTIFY + REPLY_BIT]: 2,
+  [OP.BROADCAST + REPLY_BIT]: 2,
+  [OP.PRIOCALL + REPLY_BIT]: 7,
   [OP.PING]: 2,
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
+  [OP.UNSOLICITED]: 6,
   [OP.ERROR]: 5,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REPLY_ELEMENTS[op] ?? 0);
+/** Pushed and negative replies whose id may be 0, or not. */
+const MAY_HAVE_NO_ID: readonly number[] = [OP.ERROR, OP.UNSOLICITED];
 const cursor = new Cursor();
 
 /** Where a message's bytes lie inside a larger buffer, for writeDequeued. */
@@ -138,6 +145,8 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
     case OP.ABORT:
     case OP.ADVERTISE:
     case OP.UNADVERTISE:
+    case OP.NOTIFY:
+    case OP.BROADCAST:
       return writeDone(writer, reply.op, reply.id);
     case OP.PING:
       return reply.id === 0 ? writeHeartbeat(writer) : writeDone(writer, reply.op, reply.id);
@@ -147,10 +156,13 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
       return writeClosing(writer, reply.message);
     case OP.REQUEST:
       return encodeServiceRequest(writer, reply);
+    case OP.UNSOLICITED:
+      return encodeUnsolicited(writer, reply);
     case OP.HELLO:
     case OP.BEGIN:
     case OP.CANCEL:
     case OP.CALL:
+    case OP.PRIOCALL:
     case OP.STAT:
     case OP.BIND:
     case OP.ADMIN:
@@ -172,6 +184,13 @@ function encodeServiceRequest(writer: FrameWriter, reply: ServiceRequest): void 
   writer.bin(reply.cltid);
   writer.int(reply.appkey);
   writer.int(reply.timeoutMs);
+  writeTyped(writer, reply.body);
+  writer.end();
+}
+
+function encodeUnsolicited(writer: FrameWriter, reply: Unsolicited): void {
+  writer.begin(ELEMENTS[OP.UNSOLICITED]!, OP.UNSOLICITED, reply.id);
+  writer.int(reply.mode);
   writeTyped(writer, reply.body);
   writer.end();
 }
@@ -198,6 +217,7 @@ function encodeCold(writer: FrameWriter, reply: ColdReply): void {
       writer.bool(reply.found);
       break;
     case OP.CALL:
+    case OP.PRIOCALL:
       writer.int(reply.rval);
       writer.int(reply.rcode);
       writeTyped(writer, reply.body);
@@ -230,7 +250,7 @@ export function decodeReply(frame: Frame): Reply | Malformed {
     return malformed(id, false);
   }
   if (count !== elements) cursor.fail(`opcode ${op} has ${elements} elements, found ${count}`);
-  if ((op === OP.PING || op === OP.CLOSING) !== (id === 0) && op !== OP.ERROR) {
+  if ((op === OP.PING || op === OP.CLOSING) !== (id === 0) && !MAY_HAVE_NO_ID.includes(op)) {
     cursor.fail(`request id: ${id} cannot be with opcode ${op}`);
   }
   const reply = decodeMembers(op, id);
@@ -275,6 +295,8 @@ function decodeMembers(op: number, id: number): Reply | null {
       return { op: OP.CLOSING, id: 0, message: cursor.str('message', STRING) };
     case OP.REQUEST:
       return decodeServiceRequest(id);
+    case OP.UNSOLICITED:
+      return { op, id, mode: cursor.uint('mode', U32_MAX), body: readTyped(cursor, U32_MAX) };
     default:
       return decodeCold(op, id);
   }
@@ -289,7 +311,13 @@ function decodeCold(op: number, id: number): Reply | null {
     case OP.CANCEL + REPLY_BIT:
       return { op: OP.CANCEL, id, found: cursor.bool('found') };
     case OP.CALL + REPLY_BIT:
-      return decodeCallReply(id);
+      return decodeCallReply(OP.CALL, id);
+    case OP.PRIOCALL + REPLY_BIT:
+      return decodeCallReply(OP.PRIOCALL, id);
+    case OP.NOTIFY + REPLY_BIT:
+      return { op: OP.NOTIFY, id };
+    case OP.BROADCAST + REPLY_BIT:
+      return { op: OP.BROADCAST, id };
     case OP.BIND + REPLY_BIT:
       return { op: OP.BIND, id, handle: cursor.uint('handle', U32_MAX) };
     case OP.ADMIN + REPLY_BIT:
@@ -331,11 +359,11 @@ function decodeHelloReply(id: number): HelloReply {
   };
 }
 
-function decodeCallReply(id: number): CallReply {
+function decodeCallReply(op: CallReply['op'], id: number): CallReply {
   const rval = cursor.int('rval');
   const rcode = cursor.int('rcode');
   const body: TypedData = readTyped(cursor, U32_MAX);
-  return { op: OP.CALL, id, rval, rcode, body };
+  return { op, id, rval, rcode, body };
 }
 
 function decodeAdminReply(id: number): AdminReply {

@@ -6,12 +6,17 @@ import { Cursor } from './cursor.ts';
 import { readMembers, writeMembers } from './members.ts';
 import type { Frame } from './frame.ts';
 import type {
+  Ack,
   Admin,
+  Broadcast,
   Call,
   Dequeue,
   Enqueue,
+  Forward,
   Hello,
   Malformed,
+  Notify,
+  PrioCall,
   QueueRef,
   Request,
   Return,
@@ -42,6 +47,11 @@ export const REQUEST_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.PING]: 2,
   [OP.BIND]: 4,
   [OP.ADMIN]: 6,
+  [OP.FORWARD]: 6,
+  [OP.NOTIFY]: 7,
+  [OP.BROADCAST]: 9,
+  [OP.ACK]: 3,
+  [OP.PRIOCALL]: 11,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REQUEST_ELEMENTS[op] ?? 0);
@@ -89,6 +99,8 @@ function decodeMembers(op: number, id: number): Request | null {
       return { op, id, target: cursor.uint('target', U32_MAX) };
     case OP.CALL:
       return decodeCall(id);
+    case OP.PRIOCALL:
+      return decodePrioCall(id);
     case OP.ADVERTISE:
       return { op, id, service: cursor.str('service', STRING), concurrency: concurrency() };
     case OP.UNADVERTISE:
@@ -101,6 +113,21 @@ function decodeMembers(op: number, id: number): Request | null {
       return { op, id, qspace: cursor.str('qspace', STRING), qname: cursor.str('qname', STRING) };
     case OP.ADMIN:
       return decodeAdmin(id);
+    default:
+      return decodeRare(op, id);
+  }
+}
+
+function decodeRare(op: number, id: number): Request | null {
+  switch (op) {
+    case OP.FORWARD:
+      return decodeForward(id);
+    case OP.NOTIFY:
+      return decodeNotify(id);
+    case OP.BROADCAST:
+      return decodeBroadcast(id);
+    case OP.ACK:
+      return { op, id, handled: cursor.bool('handled') };
     default:
       return null;
   }
@@ -168,6 +195,36 @@ function decodeCall(id: number): Call {
   return { op: OP.CALL, id, service, body: readTyped(cursor, U32_MAX), flags, tx, timeoutMs };
 }
 
+function decodePrioCall(id: number): PrioCall {
+  const service = cursor.str('service', STRING);
+  const flags = cursor.uint('flags', U32_MAX);
+  const tx = cursor.uint('tx', U32_MAX);
+  const timeoutMs = cursor.uint('timeoutMs', SAFE_MAX);
+  const priority = cursor.int('priority');
+  const absolute = cursor.bool('absolute');
+  const body = readTyped(cursor, U32_MAX);
+  return { op: OP.PRIOCALL, id, service, body, flags, tx, timeoutMs, priority, absolute };
+}
+
+function decodeForward(id: number): Forward {
+  const service = cursor.str('service', STRING);
+  return { op: OP.FORWARD, id, service, body: readTyped(cursor, U32_MAX) };
+}
+
+function decodeNotify(id: number): Notify {
+  const cltid = cursor.binOf('cltid', LIMIT.CLTIDLEN);
+  const flags = cursor.uint('flags', U32_MAX);
+  return { op: OP.NOTIFY, id, cltid, flags, body: readTyped(cursor, U32_MAX) };
+}
+
+function decodeBroadcast(id: number): Broadcast {
+  const lmid = cursor.nil() ? null : cursor.str('lmid', STRING);
+  const usrname = cursor.nil() ? null : cursor.str('usrname', STRING);
+  const cltname = cursor.nil() ? null : cursor.str('cltname', STRING);
+  const flags = cursor.uint('flags', U32_MAX);
+  return { op: OP.BROADCAST, id, lmid, usrname, cltname, flags, body: readTyped(cursor, U32_MAX) };
+}
+
 function decodeReturn(id: number): Return {
   const rval = cursor.int('rval');
   const rcode = cursor.int('rcode');
@@ -223,11 +280,8 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
       writer.int(request.target);
       break;
     case OP.CALL:
-      writer.str(request.service);
-      writer.int(request.flags);
-      writer.int(request.tx);
-      writer.int(request.timeoutMs);
-      writeTyped(writer, request.body);
+    case OP.PRIOCALL:
+      encodeCall(writer, request);
       break;
     case OP.ADVERTISE:
       writer.str(request.service);
@@ -254,8 +308,51 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
       writer.str(request.qname);
       writeMembers(writer, request.members);
       break;
+    case OP.FORWARD:
+    case OP.NOTIFY:
+    case OP.BROADCAST:
+    case OP.ACK:
+      encodeRare(writer, request);
+      break;
   }
   writer.end();
+}
+
+function encodeRare(writer: FrameWriter, request: Forward | Notify | Broadcast | Ack): void {
+  switch (request.op) {
+    case OP.FORWARD:
+      writer.str(request.service);
+      return writeTyped(writer, request.body);
+    case OP.NOTIFY:
+      writer.bin(request.cltid);
+      writer.int(request.flags);
+      return writeTyped(writer, request.body);
+    case OP.BROADCAST:
+      return encodeBroadcast(writer, request);
+    case OP.ACK:
+      return writer.bool(request.handled);
+  }
+}
+
+function encodeCall(writer: FrameWriter, request: Call | PrioCall): void {
+  writer.str(request.service);
+  writer.int(request.flags);
+  writer.int(request.tx);
+  writer.int(request.timeoutMs);
+  if (request.op === OP.PRIOCALL) {
+    writer.int(request.priority);
+    writer.bool(request.absolute);
+  }
+  writeTyped(writer, request.body);
+}
+
+function encodeBroadcast(writer: FrameWriter, request: Broadcast): void {
+  for (const pattern of [request.lmid, request.usrname, request.cltname]) {
+    if (pattern === null) writer.nil();
+    else writer.str(pattern);
+  }
+  writer.int(request.flags);
+  writeTyped(writer, request.body);
 }
 
 function encodeHello(writer: FrameWriter, request: Hello): void {

@@ -34,8 +34,11 @@ export class TypedBuffer {
   }
 }
 
-// On the prototype, where every copy of the package finds it.
-Object.defineProperty(TypedBuffer.prototype, TYPED_BUFFER, { value: true });
+/** Makes objects of a class pass as typed buffers. On the prototype, where every copy of the package finds it. */
+export function markTyped(prototype: { readonly type: string; readonly data: Uint8Array | null }): void {
+  Object.defineProperty(prototype, TYPED_BUFFER, { value: true });
+}
+markTyped(TypedBuffer.prototype);
 
 /** STRING: UTF-8 text. The same as passing the string itself. */
 export function string(text: string): TypedBuffer {

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { OP } from '../../proto/codes.ts';
 import { type FrameReader, messageBytesMax } from '../../proto/frame.ts';
-import type { HelloReply, Malformed, Reply, Return, ServiceRequest } from '../../proto/message.ts';
+import type { HelloReply, Malformed, Reply, ServiceRequest, Unsolicited } from '../../proto/message.ts';
 import { decodeReply } from '../../proto/reply.ts';
 import { encodeRequest } from '../../proto/request.ts';
 import { FrameWriter } from '../../proto/writer.ts';
@@ -15,12 +15,14 @@ import { CallTable, CALLS_MAX } from './call-table.ts';
 import { Fifo } from './fifo.ts';
 import type { Opened } from './handshake.ts';
 import { Heartbeat } from './heartbeat.ts';
-import { type Carrier, type PendingCall, PlainCall } from './pending.ts';
+import { type Carrier, type OneWay, type PendingCall, PlainCall } from './pending.ts';
 
 /** Unsent bytes in the socket above which no further request is encoded. */
 const UNSENT_BYTES_MAX = 1024 * 1024;
 /** Places in flight that waiting dequeues and calls leave free, so that the request that would end their waiting can be sent. */
 const RESERVED_PLACES = 16;
+/** Requests that wait at the daemon and may be cancelled there [PROTOCOL 7]. */
+const CANCELLABLE: ReadonlySet<number> = new Set([OP.DEQUEUE, OP.CALL, OP.PRIOCALL, OP.NOTIFY]);
 /** How long the end of a connection waits for GOODBYE's answer. */
 const GOODBYE_MS = 1000;
 const NO_BYTES = Buffer.alloc(0);
@@ -28,6 +30,8 @@ const NO_BYTES = Buffer.alloc(0);
 export interface ConnectionPort {
   /** A service of this connection is asked for. */
   requested(request: ServiceRequest): void;
+  /** An unsolicited message has come. */
+  told(message: Unsolicited): void;
   /** The connection has ended; its calls have failed. */
   ended(reason: string): void;
 }
@@ -104,8 +108,8 @@ export class Connection implements Carrier {
     else this.send(call);
   }
 
-  /** Answers a pushed request; does nothing when the connection has ended. */
-  sendReturn(reply: Return): void {
+  /** Answers what the daemon pushed; does nothing when the connection has ended. */
+  sendOneWay(reply: OneWay): void {
     if (this.ended) return;
     encodeRequest(this.writer, reply);
     this.scheduleFlush();
@@ -115,7 +119,7 @@ export class Connection implements Carrier {
   abandon(call: PendingCall): void {
     if (!call.sent || this.ended) return;
     const { op, id } = call.request;
-    if (op !== OP.DEQUEUE && op !== OP.CALL) return;
+    if (!CANCELLABLE.has(op)) return;
     const cancel = new PlainCall({ operation: 'cancel', request: { op: OP.CANCEL, id: 0, target: id } });
     cancel.promise.catch(ignore);
     this.submitNow(cancel);
@@ -227,6 +231,8 @@ export class Connection implements Carrier {
       if (reply.close) this.destroy(`the daemon sent what is no answer: ${reply.reason}`);
     } else if (reply.op === OP.REQUEST) {
       this.port.requested(reply);
+    } else if (reply.op === OP.UNSOLICITED) {
+      this.port.told(reply);
     } else if (reply.op === OP.CLOSING) {
       this.reason = `closed by the daemon: ${reply.message}`;
     } else {

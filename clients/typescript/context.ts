@@ -1,19 +1,25 @@
 // A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving, and its transaction. Invariants: at most one
 // transaction that tpbegin opened; after tpterm every call is TPEPROTO; contexts made by fork() share the socket, which closes with the last.
-import { LIMIT, OP, TPERRNO } from '../../proto/codes.ts';
+import { LIMIT, OP, TP_CMT, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { Admin, AdminReply, Statistics } from '../../proto/message.ts';
+import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
 import { QueueAdmin } from './admin.ts';
-import { Caller } from './caller.ts';
+import { Caller, checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
 import { PlainCall } from './pending.ts';
 import type { Service } from './service.ts';
 import { Session } from './session.ts';
 import { Transaction } from './transaction.ts';
 import { Tx } from './tx.ts';
+import type { UnsolicitedHandler } from './unsolicited.ts';
+import { writeLine } from './userlog.ts';
+import type { CallExtras } from './queue.ts';
 
 const PRODUCT = '@tmqueue/client 0.1.0';
+const BROADCAST_FLAGS = TPFLAG.TPNOBLOCK | TPFLAG.TPNOTIME | TPFLAG.TPSIGRSTRT;
+const NOTIFY_FLAGS = BROADCAST_FLAGS | TPFLAG.TPACK;
 /** How long tpterm waits for its own last requests. */
 const LEAVE_MS = 900;
 
@@ -39,6 +45,8 @@ export interface TpinitOptions {
   connectTimeoutMs?: number | undefined;
   /** Told of what has no caller: a service that threw, a consumer that retries. Default: process.emitWarning. */
   onError?: ((error: unknown) => void) | undefined;
+  /** What tpreturn(TPEXIT) of a service does after its answer was sent and the context ended. Default: process.exit(1). */
+  onExit?: (() => void) | undefined;
 }
 
 export interface TransactionOptions {
@@ -81,6 +89,7 @@ export async function tpinit(options: TpinitOptions = {}): Promise<Context> {
           : whole('heartbeatMs', options.heartbeatMs, 0x3fff_ffff),
       reconnect: reconnectPauses(options.reconnect ?? true),
       onError: options.onError ?? warn,
+      onExit: options.onExit ?? ((): void => process.exit(1)),
     },
     signal,
   );
@@ -90,6 +99,8 @@ export async function tpinit(options: TpinitOptions = {}): Promise<Context> {
   return context;
 }
 
+let contexts = 0;
+
 export class Context extends Caller {
   protected readonly session: Session;
   private tx: Tx | null = null;
@@ -98,6 +109,9 @@ export class Context extends Caller {
   private readonly ending = new AbortController();
   /** Services that this context offers. */
   private readonly offered = new Set<string>();
+  /** For the log. */
+  private readonly number = ++contexts;
+  private commitReturn: number = TP_CMT.TP_CMT_COMPLETE;
 
   constructor(session: Session) {
     super();
@@ -164,6 +178,102 @@ export class Context extends Caller {
   /** 1 in a transaction, else 0. */
   tpgetlev(): 0 | 1 {
     return this.tx === null ? 0 : 1;
+  }
+
+  /**
+   * When tpcommit returns: TP_CMT_LOGGED when the outcome is decided, TP_CMT_COMPLETE when it is in effect. The two are one while a
+   * transaction works in one queue space [spec 3.3].
+   * @returns the value before
+   * @throws TPEINVAL [tpscmt(3c)]
+   */
+  tpscmt(when: number): number {
+    this.check('tpscmt');
+    if (when !== TP_CMT.TP_CMT_LOGGED && when !== TP_CMT.TP_CMT_COMPLETE) throw invalid('tpscmt', `${when}`);
+    const before = this.commitReturn;
+    this.commitReturn = when;
+    return before;
+  }
+
+  /** What the application asks of who joins: TPNOAUTH, the only level that this release starts with [tpchkauth(3c)]. */
+  tpchkauth(): number {
+    this.check('tpchkauth');
+    return TPAUTH.TPNOAUTH;
+  }
+
+  /**
+   * Sends an unsolicited message to a client.
+   * @param cltid its CLIENTID, 16 bytes, as a service or a message has it
+   * @param flags TPACK wait until its handler has run; TPNOBLOCK, TPNOTIME, TPSIGRSTRT
+   * @throws TPEINVAL; with TPACK TPENOENT it is gone or has no handler, TPETIME, TPEBLOCK, TPGOTSIG [tpnotify(3c)]
+   */
+  // oxlint-disable-next-line max-params -- the signature is C's
+  async tpnotify(cltid: Uint8Array, data: unknown, flags = 0, extras: CallExtras = {}): Promise<void> {
+    const operation = 'tpnotify';
+    this.check(operation);
+    checkFlags(operation, flags, NOTIFY_FLAGS);
+    if (!(cltid instanceof Uint8Array) || cltid.length !== LIMIT.CLTIDLEN) {
+      throw invalid(operation, 'a CLIENTID has 16 bytes');
+    }
+    const request = { op: OP.NOTIFY, id: 0, cltid, flags, body: this.body(operation, data) };
+    const call = new PlainCall({ operation, request, signal: extras.signal });
+    call.owner = this;
+    await this.session.submit(call).promise;
+  }
+
+  /**
+   * Sends an unsolicited message to every client whose machine and names are these; null matches all, '' what is empty.
+   * @param flags TPNOBLOCK, TPNOTIME, TPSIGRSTRT
+   * @throws TPEINVAL [tpbroadcast(3c)]
+   */
+  // oxlint-disable-next-line max-params -- the signature is C's
+  async tpbroadcast(
+    lmid: string | null,
+    usrname: string | null,
+    cltname: string | null,
+    data: unknown,
+    flags = 0,
+  ): Promise<void> {
+    const operation = 'tpbroadcast';
+    this.check(operation);
+    checkFlags(operation, flags, BROADCAST_FLAGS);
+    for (const name of [lmid, usrname, cltname]) {
+      if (name !== null && Buffer.byteLength(name) > LIMIT.MAXTIDENT)
+        throw invalid(operation, `name ${name}`);
+    }
+    const body = this.body(operation, data);
+    const call = new PlainCall({
+      operation,
+      request: { op: OP.BROADCAST, id: 0, lmid, usrname, cltname, flags, body },
+    });
+    call.owner = this;
+    await this.session.submit(call).promise;
+  }
+
+  /**
+   * Sets what takes unsolicited messages, null: nothing. In dip-in mode it runs inside the next call, else when a message arrives. It may
+   * only call what is about buffers, and tpgetlev; anything else is TPEPROTO. Contexts of one fork() share it, as they share the identity.
+   * @returns the handler before [tpsetunsol(3c)]
+   */
+  tpsetunsol(handler: UnsolicitedHandler | null): UnsolicitedHandler | null {
+    this.check('tpsetunsol');
+    return this.session.unsolicited.set(handler);
+  }
+
+  /** Hands the unsolicited messages that have come to the handler; how many [tpchkunsol(3c)]. */
+  tpchkunsol(): number {
+    this.checkEnded('tpchkunsol');
+    return this.session.unsolicited.dip('tpchkunsol');
+  }
+
+  /** The same as userlog, with the context's number, and in transaction mode the transaction, in the line's tag. */
+  userlog(text: string, ...values: unknown[]): number {
+    const cltid = this.session.connection?.hello.cltid;
+    let gtrid = '';
+    if (this.tx !== null && cltid !== undefined) {
+      const bytes = Buffer.from(cltid);
+      gtrid = `x${bytes.toString('hex', 0, 8)} x${bytes.readUIntBE(10, 6).toString(16)} x${this.tx.number.toString(16)}`;
+    }
+    return writeLine({ context: this.number, gtrid }, format(text, ...values));
   }
 
   /**
@@ -265,10 +375,16 @@ export class Context extends Caller {
     const { tx } = this;
     if (tx === null) throw protocol(operation, 'not in a transaction');
     this.tx = null;
+    this.descriptors.forget(tx);
     return tx;
   }
 
   private check(operation: string): void {
+    this.checkEnded(operation);
+    this.session.unsolicited.dip(operation);
+  }
+
+  private checkEnded(operation: string): void {
     if (this.leaving !== null) throw protocol(operation, 'the context was ended');
   }
 

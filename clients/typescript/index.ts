@@ -4,12 +4,15 @@ export {
   QME,
   qmeName,
   RVAL,
+  TP_CMT,
+  TPAUTH,
   type Tperrno,
   TPERRNO,
   tperrnoName,
   TPFLAG,
   TPQ,
   TPQQOS,
+  TPU,
 } from '../../proto/codes.ts';
 export type { QueueInfo, QueueSettings, SpaceInfo } from '../../proto/admin.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
@@ -23,7 +26,7 @@ export {
   type QueuePage,
 } from './admin.ts';
 export { carray, json, mbstring, type Received, string, typed, TypedBuffer, xml, xOctet } from './buffer.ts';
-export type { BufferType, ServiceExtras } from './caller.ts';
+export type { AnsweredCall, BufferType, ServiceExtras } from './caller.ts';
 export { type ConsumeOptions, type Handler, type IterateOptions, OpenMessage } from './consumer.ts';
 export {
   Context,
@@ -33,8 +36,13 @@ export {
   type TransactionOptions,
 } from './context.ts';
 export { ServiceFailure, TpError, type TpErrorInit } from './error.ts';
+export { gp_mktime, type Tm } from './mktime.ts';
 export { Message } from './message.ts';
 export { type CallExtras, type DequeueExtras, type GetOptions, type PutOptions, Queue } from './queue.ts';
 export type { Service, ServiceCall } from './service.ts';
 export { corridText, TPQCTL } from './tpqctl.ts';
+export { TPED, tpstrerror, tpstrerrordetail } from './texts.ts';
 export { Transaction } from './transaction.ts';
+export { tpalloc, TpBuffer, tpfree, tprealloc, tptypes } from './typed-memory.ts';
+export type { UnsolicitedHandler } from './unsolicited.ts';
+export { userlog } from './userlog.ts';

@@ -3,9 +3,11 @@
 // message that was taken is never lost to the race. Must not know sockets; whoever carries it is a port.
 import { ADMIN, OP, QME, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
 import type {
+  Ack,
   Dequeue,
   Enqueue,
   ErrorReply,
+  Forward,
   QueueNames,
   Reply,
   Request,
@@ -17,7 +19,9 @@ import { TpError } from './error.ts';
 import { fillCtl, type TPQCTL } from './tpqctl.ts';
 
 /** Requests that are answered. */
-export type AnsweredRequest = Exclude<Request, Return>;
+export type AnsweredRequest = Exclude<Request, OneWay>;
+/** Requests that answer what the daemon pushed. */
+export type OneWay = Return | Forward | Ack;
 
 /** What holds a call: a list of waiting calls, or a connection that has sent it. */
 export interface Carrier {
@@ -29,6 +33,8 @@ export interface Carrier {
 export interface TxRef {
   readonly number: number;
   readonly carrier: Carrier;
+  /** When the daemon rolls it back, by performance.now(); Infinity: not known. */
+  readonly endsAtMs: number;
 }
 
 export interface CallOptions {
@@ -149,7 +155,10 @@ export abstract class PendingCall<T = unknown> implements Abortable {
     const { request } = this;
     if (request.op === OP.COMMIT) return true;
     if (request.op === OP.ADMIN) return !READING_VERBS.includes(request.verb);
-    if (request.op === OP.ENQUEUE || request.op === OP.CALL) return request.tx === 0;
+    if (request.op === OP.NOTIFY || request.op === OP.BROADCAST) return true;
+    if (request.op === OP.ENQUEUE || request.op === OP.CALL || request.op === OP.PRIOCALL) {
+      return request.tx === 0;
+    }
     return request.op === OP.DEQUEUE && this.tx === null && ((request.ctl?.flags ?? 0) & TPQ.TPQPEEK) === 0;
   }
 
@@ -231,7 +240,8 @@ export function isUntimed(request: AnsweredRequest): boolean {
 function isParking(request: AnsweredRequest): boolean {
   if (request.op === OP.DEQUEUE) return ((request.ctl?.flags ?? 0) & TPQ.TPQWAIT) !== 0;
   if (request.op === OP.ADMIN) return request.verb === ADMIN.QPURGE;
-  return request.op === OP.CALL;
+  if (request.op === OP.NOTIFY) return (request.flags & TPFLAG.TPACK) !== 0;
+  return request.op === OP.CALL || request.op === OP.PRIOCALL;
 }
 
 function noteDiagnostic(ctl: TPQCTL | null, reply: ErrorReply): void {

@@ -3,12 +3,12 @@
 // Must not know how the connection is made.
 import { LIMIT, OP, RVAL, TPERRNO } from '../../proto/codes.ts';
 import { tooLargeText } from '../../proto/frame.ts';
-import type { Return, ServiceRequest, TypedData } from '../../proto/message.ts';
+import type { Forward, Return, ServiceRequest, TypedData } from '../../proto/message.ts';
 import { toWire } from './buffer.ts';
 import type { Connection } from './connection.ts';
 import { ServiceFailure, TpError } from './error.ts';
 import { PlainCall } from './pending.ts';
-import { type Service, ServiceCall } from './service.ts';
+import { type Ending, type Service, ServiceCall } from './service.ts';
 import type { Session } from './session.ts';
 
 interface Offer {
@@ -41,8 +41,10 @@ export class ServiceRegistry {
   }
 
   /** Offers a service. TPEMATCH: the name has another handler; else as the daemon says. */
-  async advertise(name: string, service: Service, options: OfferOptions): Promise<void> {
-    checkName('tpadvertise', name);
+  async advertise(given: string, service: Service, options: OfferOptions): Promise<void> {
+    const name = checkName('tpadvertise', given);
+    if (typeof service !== 'function') throw failure('tpadvertise', TPERRNO.TPEINVAL, 'no function');
+    if (name !== given) options.onError(new Error(`tpadvertise: the name ${given} is cut to ${name}`));
     const known = this.offers.get(name);
     if (known !== undefined && known.service !== service) {
       throw failure('tpadvertise', TPERRNO.TPEMATCH, `${name} is offered by another function`);
@@ -58,8 +60,8 @@ export class ServiceRegistry {
   }
 
   /** Withdraws a service; requests that arrived before the daemon's answer still run. TPENOENT: not offered. */
-  async unadvertise(name: string): Promise<void> {
-    checkName('tpunadvertise', name);
+  async unadvertise(given: string): Promise<void> {
+    const name = checkName('tpunadvertise', given);
     if (!this.offers.has(name)) throw failure('tpunadvertise', TPERRNO.TPENOENT, `${name} is not offered`);
     if (this.session.connection === null) {
       this.offers.delete(name);
@@ -111,14 +113,14 @@ export class ServiceRegistry {
   run(request: ServiceRequest, connection: Connection): void {
     const offer = this.offers.get(request.service);
     if (offer === undefined) {
-      connection.sendReturn(failed(request.id, 0));
+      connection.sendOneWay(failed(request.id, 0));
       return;
     }
     const call = new ServiceCall(request);
     this.running.add(call);
     offer.active++;
     this.outcome(offer, call)
-      .then((reply) => connection.sendReturn(reply), this.session.onError)
+      .then((reply) => this.answer(reply, connection), this.session.onError)
       .finally(() => {
         this.running.delete(call);
         call.end(new Error('the service has returned'));
@@ -126,10 +128,18 @@ export class ServiceRegistry {
       });
   }
 
-  private async outcome(offer: Offer, call: ServiceCall): Promise<Return> {
+  private answer(reply: Return | Forward, connection: Connection): void {
+    connection.sendOneWay(reply);
+    if (reply.op === OP.RETURN && reply.rval === RVAL.TPEXIT) this.session.exit();
+  }
+
+  private async outcome(offer: Offer, call: ServiceCall): Promise<Return | Forward> {
     try {
       call.decode();
-      const body = this.checked(toWire(await offer.service(call)));
+      const value = await offer.service(call);
+      const { ending } = call;
+      if (ending !== null) return this.ended(call.id, ending);
+      const body = this.checked(toWire(value));
       return { op: OP.RETURN, id: call.id, rval: RVAL.TPSUCCESS, rcode: integer(call.rcode), body };
     } catch (error) {
       if (ServiceFailure.is(error)) {
@@ -143,6 +153,17 @@ export class ServiceRegistry {
       report(offer, error);
       return failed(call.id, call.rcode);
     }
+  }
+
+  /** What tpreturn or tpforward said. */
+  private ended(id: number, ending: Ending): Return | Forward {
+    const body = this.checked(toWire(ending.data));
+    if (ending.kind === 'forward') {
+      // A name that cannot be sent is one that nobody offers: the caller gets TPESVCERR [spec 3.5].
+      const service = Buffer.byteLength(ending.service) > LIMIT.TMQNAMELEN ? '' : ending.service;
+      return { op: OP.FORWARD, id, service, body };
+    }
+    return { op: OP.RETURN, id, rval: integer(ending.rval), rcode: integer(ending.rcode), body };
   }
 
   private checked(body: TypedData): TypedData {
@@ -183,8 +204,12 @@ function advertiseCall(service: string, concurrency: number): PlainCall {
   });
 }
 
-function checkName(operation: string, name: string): void {
-  if (name !== '' && !name.startsWith('.') && Buffer.byteLength(name) <= LIMIT.TMQNAMELEN) return;
+/** The name, cut to 127 bytes [tpadvertise(3c)]. */
+function checkName(operation: string, name: string): string {
+  if (name !== '' && !name.startsWith('.')) {
+    const { read } = new TextEncoder().encodeInto(name, new Uint8Array(LIMIT.TMQNAMELEN));
+    return name.slice(0, read);
+  }
   throw failure(operation, TPERRNO.TPEINVAL, `service name ${JSON.stringify(name)}`);
 }
 

@@ -1,9 +1,19 @@
 // One request as a service sees it [TPSVCINFO, spec 3.5]. Invariants: its signal is made only when asked for, and is aborted when nobody waits
 // for the answer any more: the caller's time is over, the connection is lost, the service has returned.
+import { TPERRNO } from '../../proto/codes.ts';
 import type { ServiceRequest } from '../../proto/message.ts';
 import { fromWire, ownBytes } from './buffer.ts';
+import { TpError } from './error.ts';
 
-/** A service: its value is the reply's data (TPSUCCESS); a ServiceFailure is TPFAIL with data, any other throw TPFAIL without. */
+/** How tpreturn or tpforward ended a request. */
+export type Ending =
+  | { readonly kind: 'return'; readonly rval: number; readonly rcode: number; readonly data: unknown }
+  | { readonly kind: 'forward'; readonly service: string; readonly data: unknown };
+
+/**
+ * A service: its value is the reply's data (TPSUCCESS), unless it called tpreturn or tpforward; a ServiceFailure is TPFAIL with data, any
+ * other throw TPFAIL without.
+ */
 export type Service = (request: ServiceCall) => unknown;
 
 export class ServiceCall {
@@ -23,6 +33,8 @@ export class ServiceCall {
   readonly timeoutMs: number;
   /** What the caller finds in tpurcode; an integer, 0 unless the service sets it. */
   rcode = 0;
+  /** What tpreturn or tpforward said. */
+  ending: Ending | null = null;
   private readonly request: ServiceRequest;
   private controller: AbortController | null = null;
   private timer: NodeJS.Timeout | undefined;
@@ -38,6 +50,36 @@ export class ServiceCall {
     this.cltid = ownBytes(request.cltid);
     this.appkey = request.appkey;
     this.timeoutMs = request.timeoutMs;
+  }
+
+  /** The same as `service` [TPSVCINFO]. */
+  get name(): string {
+    return this.service;
+  }
+
+  /** Bytes of the data as it came [TPSVCINFO]. */
+  get len(): number {
+    return this.request.body.data?.length ?? 0;
+  }
+
+  /**
+   * Says how the service ends: to be the last thing it does, as `return request.tpreturn(…)`. The answer leaves when its function resolves.
+   * @param rval TPSUCCESS; TPFAIL, or anything else: the caller gets TPESVCFAIL; TPEXIT: as TPFAIL, then this process ends
+   * @param rcode what the caller finds in tpurcode
+   * @throws TPEPROTO it has said so already [tpreturn(3c)]
+   */
+  // oxlint-disable-next-line max-params -- the signature is C's
+  tpreturn(rval: number, rcode = 0, data: unknown = null, flags = 0): void {
+    this.conclude('tpreturn', flags, { kind: 'return', rval, rcode, data });
+  }
+
+  /**
+   * Passes the request on: the other service answers the caller. What cannot be passed on, also because nobody offers the service, is
+   * TPESVCERR for the caller. Leaves when the function of this service resolves.
+   * @throws TPEPROTO it has said how it ends already [tpforward(3c)]
+   */
+  tpforward(service: string, data: unknown = null, flags = 0): void {
+    this.conclude('tpforward', flags, { kind: 'forward', service, data });
   }
 
   /** The data as text, whatever its type. */
@@ -67,6 +109,16 @@ export class ServiceCall {
     this.endedBy = reason;
     clearTimeout(this.timer);
     this.controller?.abort(reason);
+  }
+
+  private conclude(operation: string, flags: number, ending: Ending): void {
+    if (flags !== 0) {
+      throw new TpError({ tperrno: TPERRNO.TPEINVAL, operation, text: `flags ${flags}` });
+    }
+    if (this.ending !== null) {
+      throw new TpError({ tperrno: TPERRNO.TPEPROTO, operation, text: 'the service has ended already' });
+    }
+    this.ending = ending;
   }
 
   private startTimer(): void {

@@ -3,7 +3,7 @@
 // are announced on every new connection before any waiting call; after close() nothing is left, within two seconds, in every state.
 // Must not know transactions or queues.
 import { TPERRNO } from '../../proto/codes.ts';
-import type { ServiceRequest } from '../../proto/message.ts';
+import type { ServiceRequest, Unsolicited } from '../../proto/message.ts';
 import { pause } from './abort-hub.ts';
 import type { Address } from './address.ts';
 import { Connection, type ConnectionPort } from './connection.ts';
@@ -11,6 +11,7 @@ import { TpError } from './error.ts';
 import { type ConnectOptions, type Opened, openSocket } from './handshake.ts';
 import { type Carrier, isUntimed, mustNotBlock, type PendingCall } from './pending.ts';
 import { ServiceRegistry } from './registry.ts';
+import { UnsolicitedHub } from './unsolicited.ts';
 
 export interface SessionOptions {
   readonly addresses: readonly Address[];
@@ -21,6 +22,8 @@ export interface SessionOptions {
   readonly reconnect: { readonly initialMs: number; readonly maxMs: number } | null;
   /** What has no caller to be told to. */
   readonly onError: (error: unknown) => void;
+  /** What tpreturn(TPEXIT) does in the end. */
+  readonly onExit: () => void;
 }
 
 /** Refusals of HELLO that time may cure. */
@@ -28,6 +31,7 @@ const PASSING: readonly number[] = [TPERRNO.TPESYSTEM, TPERRNO.TPETIME, TPERRNO.
 
 export class Session implements Carrier, ConnectionPort {
   readonly services: ServiceRegistry;
+  readonly unsolicited: UnsolicitedHub;
   readonly onError: (error: unknown) => void;
   /** Contexts that use this session. */
   users = 0;
@@ -48,6 +52,7 @@ export class Session implements Carrier, ConnectionPort {
     this.options = options;
     this.onError = options.onError;
     this.services = new ServiceRegistry(this);
+    this.unsolicited = new UnsolicitedHub(options.onError);
   }
 
   /** Connects for the first time; fails at once when that fails. */
@@ -65,6 +70,11 @@ export class Session implements Carrier, ConnectionPort {
   /** Bytes of data that a message may have, as the daemon said last. */
   get messageBytesMax(): number {
     return this.dataBytesMax;
+  }
+
+  /** BLOCKTIME, as the daemon said last; 0: none. */
+  get blockMs(): number {
+    return this.blockTimeMs;
   }
 
   /** Sends a call, now or when there is a connection. A call of a transaction whose connection is gone fails. */
@@ -112,6 +122,15 @@ export class Session implements Carrier, ConnectionPort {
     this.closing.abort();
     this.failWaiting(() => this.error(TPERRNO.TPEPROTO, 'the context was ended'));
     await this.current?.goodbye();
+  }
+
+  /** A service said TPEXIT: everything ends, then the process. */
+  exit(): void {
+    this.close().catch(this.onError).finally(this.options.onExit);
+  }
+
+  told(message: Unsolicited): void {
+    if (this.current !== null) this.unsolicited.arrived(message, this.current);
   }
 
   requested(request: ServiceRequest): void {

@@ -37,6 +37,7 @@ export class Transaction extends Caller {
   }
 
   protected override currentTx(operation: string): Tx {
+    this.session.unsolicited.dip(operation);
     if (!this.tx.ended) return this.tx;
     throw new TpError({ tperrno: TPERRNO.TPEPROTO, operation, text: 'the transaction has ended' });
   }

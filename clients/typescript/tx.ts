@@ -18,13 +18,15 @@ export interface BeginOptions {
 export class Tx implements TxRef {
   readonly number: number;
   readonly carrier: Connection;
+  readonly endsAtMs: number;
   ended = false;
   private readonly session: Session;
 
-  private constructor(session: Session, number: number, carrier: Connection) {
+  private constructor(session: Session, at: { number: number; carrier: Connection; timeoutS: number }) {
     this.session = session;
-    this.number = number;
-    this.carrier = carrier;
+    this.number = at.number;
+    this.carrier = at.carrier;
+    this.endsAtMs = at.timeoutS === 0 ? Infinity : performance.now() + at.timeoutS * 1000;
   }
 
   /** Begins one. TPEINVAL: timeout; TPENOENT: MAXGTT are open. */
@@ -40,7 +42,7 @@ export class Tx implements TxRef {
     if (reply.op !== OP.BEGIN || connection === null || call.carrier !== connection) {
       throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'the connection was lost' });
     }
-    const tx = new Tx(session, reply.tx, connection);
+    const tx = new Tx(session, { number: reply.tx, carrier: connection, timeoutS });
     if (signal?.aborted !== true) return tx;
     await tx.abort(operation);
     throw new TpError({

@@ -15,6 +15,8 @@ export interface ClientIdentity {
   readonly cltid: Uint8Array;
   readonly usrname: string;
   readonly cltname: string;
+  /** The group it belongs to, '' none: whose lines of *SERVICES count for what it offers [spec 6.5]. */
+  readonly grpname: string;
   /** -1: none [spec 3.1]. */
   readonly appkey: number;
 }
@@ -31,6 +33,8 @@ export class Client {
   readonly pending = new Map<number, Pending>();
   readonly bindings: { readonly qspace: string; readonly qname: string }[] = [];
   gone = false;
+  /** LOAD of the service requests it is at work on. */
+  load = 0;
   /**
    * Requests that arrived behind one that waits for room in the log: they are handled in order once it has been answered, so that
    * nothing overtakes it, least of all the commit of its own transaction.

@@ -7,6 +7,8 @@ import type { Failure, Held } from '../engine/request.ts';
 export interface ReplyPort {
   /** Queues a reply for sending; dropped when the other side is gone. */
   send(reply: Reply): void;
+  /** So much waits for the other side to read that what nobody waits for should not be added. */
+  readonly isClogged?: boolean;
 }
 
 /** A reply that may leave only when a batch is durable. */

@@ -1,6 +1,6 @@
 // tpbegin, tpcommit, tpabort, tpcall, tpadvertise, tpunadvertise, tpreturn and the cancelling of what waits, as requests of a client.
 import type { Clock } from '../base/clock.ts';
-import { LIMIT, OP, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+import { LIMIT, OP, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type {
   Abort,
   Advertise,
@@ -8,6 +8,8 @@ import type {
   Call,
   Cancel,
   Commit,
+  Forward,
+  PrioCall,
   Return,
   TypedData,
   Unadvertise,
@@ -15,6 +17,7 @@ import type {
 import type { Failure, Held } from '../engine/request.ts';
 import type { Client, Pending } from './client.ts';
 import { errorReply, HeldReply, LOG_FAILED } from './reply-port.ts';
+import type { PriorityWish } from './service-rules.ts';
 import { ServiceCall, type Services } from './services.ts';
 import type { Transaction, Transactions } from './transactions.ts';
 
@@ -29,7 +32,12 @@ export interface AtmiPorts {
 }
 
 const CALL_FLAGS =
-  TPFLAG.TPNOTRAN | TPFLAG.TPNOBLOCK | TPFLAG.TPNOTIME | TPFLAG.TPSIGRSTRT | TPFLAG.TPNOCHANGE;
+  TPFLAG.TPNOTRAN |
+  TPFLAG.TPNOREPLY |
+  TPFLAG.TPNOBLOCK |
+  TPFLAG.TPNOTIME |
+  TPFLAG.TPSIGRSTRT |
+  TPFLAG.TPNOCHANGE;
 
 export class AtmiRequests {
   private readonly ports: AtmiPorts;
@@ -74,7 +82,7 @@ export class AtmiRequests {
     client.port.send({ op: OP.CANCEL, id: request.id, found });
   }
 
-  call(client: Client, request: Call): void {
+  call(client: Client, request: Call | PrioCall): void {
     const unknown = request.flags & ~CALL_FLAGS;
     if (unknown !== 0) {
       return refuse(client, request.id, [
@@ -85,6 +93,10 @@ export class AtmiRequests {
     const fault = nameFault(request.service);
     if (fault !== null) return refuse(client, request.id, [TPERRNO.TPEINVAL, fault]);
     if (request.tx !== 0 && (request.flags & TPFLAG.TPNOTRAN) === 0) {
+      if ((request.flags & TPFLAG.TPNOREPLY) !== 0) {
+        const message = 'TPNOREPLY in a transaction needs TPNOTRAN';
+        return refuse(client, request.id, [TPERRNO.TPEINVAL, message]);
+      }
       const message = 'services do not join transactions in this release: call with TPNOTRAN';
       return refuse(client, request.id, [TPERRNO.TPETRAN, message]);
     }
@@ -124,6 +136,10 @@ export class AtmiRequests {
 
   returned(client: Client, request: Return): void {
     this.ports.services.returned(client, request);
+  }
+
+  forward(client: Client, request: Forward): void {
+    this.ports.services.forward(client, request);
   }
 
   /** Everything of a client whose connection ended, or that said goodbye, ends with it. */
@@ -174,31 +190,45 @@ class HeldCommit implements Held {
 class ClientCall extends ServiceCall implements Pending {
   readonly service: string;
   readonly body: TypedData;
-  readonly flags = 0;
+  readonly flags: number;
+  override readonly wish: PriorityWish | null;
+  override readonly mayNotWait: boolean;
+  override readonly isOneWay: boolean;
   readonly identity: Client['identity'];
   readonly deadlineMs: number;
   private readonly client: Client;
   private readonly id: number;
+  private readonly op: (Call | PrioCall)['op'];
   private readonly services: Services;
 
-  constructor(client: Client, request: Call, ports: AtmiPorts) {
+  constructor(client: Client, request: Call | PrioCall, ports: AtmiPorts) {
     super();
     this.client = client;
     this.id = request.id;
+    this.op = request.op;
+    this.flags = request.flags & TPFLAG.TPNOREPLY;
+    this.wish = request.op === OP.PRIOCALL ? request : null;
+    this.isOneWay = this.flags !== 0;
+    this.mayNotWait = this.flags !== 0 && (request.flags & TPFLAG.TPNOBLOCK) !== 0;
     this.services = ports.services;
     this.service = request.service;
     this.body = request.body;
     this.identity = client.identity;
+    // BLOCKTIME of the service, if it has one [spec 6.5].
+    const blockTimeMs = ports.services.valuesOf(request.service).blockTimeS * 1000 || ports.blockTimeMs;
     const limits = [
       request.timeoutMs === 0 ? Infinity : request.timeoutMs,
-      (request.flags & (TPFLAG.TPNOTIME | TPFLAG.TPNOBLOCK)) === 0 ? ports.blockTimeMs : Infinity,
+      (request.flags & (TPFLAG.TPNOTIME | TPFLAG.TPNOBLOCK)) === 0 ? blockTimeMs : Infinity,
     ];
     this.deadlineMs = ports.clock.monoMs() + Math.min(...limits);
   }
 
+  override sent(): void {
+    this.answered(RVAL.TPSUCCESS, 0, { type: '', subtype: '', data: null });
+  }
   answered(rval: number, rcode: number, body: TypedData): void {
     this.client.pending.delete(this.id);
-    this.client.port.send({ op: OP.CALL, id: this.id, rval, rcode, body });
+    this.client.port.send({ op: this.op, id: this.id, rval, rcode, body });
   }
   failed(failure: Failure): void {
     this.client.pending.delete(this.id);
@@ -214,7 +244,11 @@ function explainCall(failure: Failure, service: string): string {
     case TPERRNO.TPENOENT:
       return `no server offers the service ${service}`;
     case TPERRNO.TPESVCERR:
-      return `the server of ${service} went away in mid-call`;
+      return `the server of ${service} went away in mid-call, or passed the call on to where it could not go`;
+    case TPERRNO.TPEITYPE:
+      return `the service ${service} does not take data of this type [BUFTYPE of *SERVICES]`;
+    case TPERRNO.TPEBLOCK:
+      return `every server of ${service} is busy`;
     case TPERRNO.TPETIME:
       return `the service ${service} did not answer in time`;
     case TPERRNO.TPGOTSIG:

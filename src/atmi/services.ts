@@ -1,15 +1,21 @@
 // The service dispatcher: which connection offers which service, and calls under way [spec 3.4, 3.5; DESIGN 7]. A call goes to the server
-// with the fewest requests outstanding, round robin among equals; when all are at their concurrency it waits its turn, which comes by
-// priority. A server whose connection ends in mid-call leaves TPESVCERR; an answer after the caller's time is dropped.
+// with the least load outstanding, round robin among equals; when all are at their concurrency it waits its turn. A server whose
+// connection ends in mid-call leaves TPESVCERR; an answer after the caller's time is dropped. A server that passes a request on
+// (tpforward) is done with it: the call then waits for, or is at, another service.
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
 import { LIMIT, OP, RVAL, TPERRNO } from '../../proto/codes.ts';
-import type { Return, ServiceStatistics, TypedData } from '../../proto/message.ts';
+import type { Forward, Return, ServiceStatistics, TypedData } from '../../proto/message.ts';
 import type { Failure } from '../engine/request.ts';
+import { CallQueue } from './call-queue.ts';
 import type { Client, ClientIdentity } from './client.ts';
-
-/** Every so many requests that waited, the one that waited longest goes first, so that a low priority does not starve [spec 6.5, PRIO]. */
-const FIFO_EVERY = 10;
+import {
+  acceptsType,
+  type PriorityWish,
+  priorityOf,
+  ServiceRules,
+  type ServiceValues,
+} from './service-rules.ts';
 
 /** A call and who hears of its end. Exactly one of `answered` and `failed` is called, once; of a one-way call `sent` or `failed`. */
 export abstract class ServiceCall {
@@ -24,62 +30,54 @@ export abstract class ServiceCall {
   /** The service returned: rval is TPSUCCESS or TPFAIL. */
   abstract answered(rval: number, rcode: number, body: TypedData): void;
   abstract failed(failure: Failure): void;
-  /** null: that of the service. */
-  readonly priority: number | null = null;
-  /** TPNOREPLY: it ends when a server has it. */
+
+  /** TPNOREPLY: for its caller it ends when a server has it. */
   readonly isOneWay: boolean = false;
   sent(): void {}
+  /** Its own, whatever the service's is; null: none. */
+  readonly priority: number | null = null;
+  /** What tpsprio said before it. */
+  readonly wish: PriorityWish | null = null;
+  /** TPNOBLOCK of a call without answer: TPEBLOCK when no server is free. */
+  readonly mayNotWait: boolean = false;
 
   // The dispatcher's own notes.
   deadline: Deadline | null = null;
   done = false;
+  /** The priority that counts. */
+  rank: number = LIMIT.PRIORITY_DEFAULT;
+  /** Where a server passed it on to, with which data; null: it is where its caller sent it. */
+  forwarded: { readonly service: string; readonly body: TypedData } | null = null;
 }
 
 interface Server {
   readonly client: Client;
   concurrency: number;
   outstanding: number;
+  /** LOAD of *SERVICES. */
+  readonly load: number;
 }
 
 class Service {
   readonly name: string;
   readonly servers: Server[] = [];
-  readonly queued: ServiceCall[] = [];
-  /** Of a call that brings none of its own. */
-  readonly priority: number;
-  /** Requests that waited and were given to a server. */
-  private served = 0;
+  readonly queued = new CallQueue<ServiceCall>();
   /** Where the round robin stands. */
   turn = 0;
   completed = 0;
   failures = 0;
 
-  constructor(name: string, priority: number) {
+  constructor(name: string) {
     this.name = name;
-    this.priority = priority;
   }
 
-  /** Takes out the request whose turn it is: the highest priority, of equals the one that waits longest. */
-  nextQueued(): ServiceCall | undefined {
-    this.served++;
-    let at = 0;
-    if (this.served % FIFO_EVERY !== 0) {
-      for (let i = 1; i < this.queued.length; i++) if (this.rank(i) > this.rank(at)) at = i;
-    }
-    return this.queued.splice(at, 1)[0];
-  }
-
-  private rank(at: number): number {
-    return this.queued[at]?.priority ?? this.priority;
-  }
-
-  /** A server with room for one more, the least busy; ties in turn. */
+  /** A server with room for one more, the one whose connection has the least load; ties in turn. */
   choose(): Server | null {
     let best: Server | null = null;
     for (let i = 0; i < this.servers.length; i++) {
       const server = this.servers[(this.turn + i) % this.servers.length] as Server;
       if (server.outstanding >= server.concurrency) continue;
-      if (best === null || server.outstanding < best.outstanding) best = server;
+      if (best === null || server.client.load < best.client.load) best = server;
     }
     if (best !== null) this.turn = (this.servers.indexOf(best) + 1) % this.servers.length;
     return best;
@@ -99,14 +97,13 @@ export class Services {
   private readonly outstanding = new Map<number, Outstanding>();
   private readonly watchers = new Map<string, Set<() => void>>();
   private readonly messageBytesMax: number;
-  private readonly priorities: ReadonlyMap<string, number>;
+  private readonly rules: ServiceRules;
   private lastCall = 0;
 
-  /** @param priorities PRIO of the services that are given one */
-  constructor(clock: Clock, messageBytesMax: number, priorities: ReadonlyMap<string, number> = new Map()) {
+  constructor(clock: Clock, messageBytesMax: number, rules: ServiceRules = new ServiceRules()) {
     this.clock = clock;
     this.messageBytesMax = messageBytesMax;
-    this.priorities = priorities;
+    this.rules = rules;
     this.timers = new TimerQueue(clock);
   }
 
@@ -114,11 +111,12 @@ export class Services {
   advertise(client: Client, name: string, concurrency: number): void {
     let service = this.services.get(name);
     if (service === undefined) {
-      service = new Service(name, this.priorities.get(name) ?? LIMIT.PRIORITY_DEFAULT);
+      service = new Service(name);
       this.services.set(name, service);
     }
     const known = service.servers.find((server) => server.client === client);
-    if (known === undefined) service.servers.push({ client, concurrency, outstanding: 0 });
+    const { load } = this.rules.of(name, client.identity.grpname);
+    if (known === undefined) service.servers.push({ client, concurrency, outstanding: 0, load });
     else known.concurrency = concurrency;
     this.dispatchQueued(service);
     for (const run of this.watchers.get(name) ?? []) run();
@@ -158,44 +156,66 @@ export class Services {
     return () => this.watchers.get(name)?.delete(run);
   }
 
+  /** What the configuration says of a service, as it is offered now. */
+  valuesOf(name: string): ServiceValues {
+    return this.rules.of(name, this.services.get(name)?.servers[0]?.client.identity.grpname ?? '');
+  }
+
   call(call: ServiceCall): void {
     const service = this.services.get(call.service);
     if (service === undefined || service.servers.length === 0) return call.failed(TPERRNO.TPENOENT);
+    const values = this.valuesOf(call.service);
+    if (!acceptsType(values.bufferTypes, call.body)) return call.failed(TPERRNO.TPEITYPE);
     if (call.deadlineMs !== Infinity) {
       call.deadline = this.timers.set(call.deadlineMs, () => {
         call.deadline = null;
         this.abandon(call, TPERRNO.TPETIME);
       });
     }
-    const server = service.choose();
-    if (server === null) service.queued.push(call);
-    else this.dispatch(service, server, call);
+    call.rank = call.priority ?? priorityOf(values.prio, call.wish);
+    if (!this.place(service, call) && call.mayNotWait) this.abandon(call, TPERRNO.TPEBLOCK);
     return undefined;
+  }
+
+  /** tpforward of a server: another service answers the caller. What cannot be passed on is TPESVCERR [spec 3.5]. */
+  forward(client: Client, request: Forward): void {
+    const under = this.release(client, request.id);
+    if (under === null) return;
+    const { call } = under;
+    under.service.completed++;
+    this.dispatchQueued(under.service);
+    // Nobody waits for an answer any more; only a request that never had one goes on.
+    if (call.done && !call.isOneWay) return;
+    const service = this.services.get(request.service);
+    const values = this.valuesOf(request.service);
+    const bytes = request.body.data?.length ?? 0;
+    const fits = bytes <= this.messageBytesMax && acceptsType(values.bufferTypes, request.body);
+    if (service === undefined || service.servers.length === 0 || !fits) {
+      this.fail(call, TPERRNO.TPESVCERR);
+      return;
+    }
+    call.forwarded = { service: request.service, body: request.body };
+    call.rank = values.prio;
+    this.place(service, call);
   }
 
   /** Ends the caller's interest in a call; false: it had ended. A server at work on it goes on, its answer is dropped. */
   abandon(call: ServiceCall, failure: Failure): boolean {
     if (call.done) return false;
-    const queued = this.services.get(call.service)?.queued;
-    const at = queued?.indexOf(call) ?? -1;
-    if (at >= 0) queued?.splice(at, 1);
-    this.finish(call);
-    call.failed(failure);
+    this.services.get(call.forwarded?.service ?? call.service)?.queued.remove(call);
+    this.fail(call, failure);
     return true;
   }
 
   /** tpreturn of a server. Unknown ids are ignored: the caller's time was over or the id was never given out. */
   returned(client: Client, reply: Return): void {
-    const under = this.outstanding.get(reply.id);
-    if (under === undefined || under.server.client !== client) return;
-    this.outstanding.delete(reply.id);
-    under.server.outstanding--;
+    const under = this.release(client, reply.id);
+    if (under === null) return;
     const { call, service } = under;
     if (!call.done && (reply.body.data?.length ?? 0) > this.messageBytesMax) {
       // An answer that may not be delivered is a service that broke.
       service.failures++;
-      this.finish(call);
-      call.failed(TPERRNO.TPESVCERR);
+      this.fail(call, TPERRNO.TPESVCERR);
       return this.dispatchQueued(service);
     }
     const rval = reply.rval === RVAL.TPSUCCESS ? RVAL.TPSUCCESS : RVAL.TPFAIL;
@@ -215,9 +235,7 @@ export class Services {
       if (under.server.client !== client) continue;
       this.outstanding.delete(id);
       under.service.failures++;
-      if (under.call.done) continue;
-      this.finish(under.call);
-      under.call.failed(TPERRNO.TPESVCERR);
+      this.fail(under.call, TPERRNO.TPESVCERR);
     }
   }
 
@@ -235,23 +253,45 @@ export class Services {
     this.timers.close();
   }
 
+  /** Gives a call to a server, or lets it wait; true: it has a server. */
+  private place(service: Service, call: ServiceCall): boolean {
+    const server = service.choose();
+    if (server === null) {
+      service.queued.push(call);
+      return false;
+    }
+    this.dispatch(service, server, call);
+    return true;
+  }
+
+  /** Takes back a request that a server has ended; null: the server does not have it. */
+  private release(client: Client, id: number): Outstanding | null {
+    const under = this.outstanding.get(id);
+    if (under === undefined || under.server.client !== client) return null;
+    this.outstanding.delete(id);
+    under.server.outstanding--;
+    client.load -= under.server.load;
+    return under;
+  }
+
   private dispatch(service: Service, server: Server, call: ServiceCall): void {
     const id = this.nextCallId();
     server.outstanding++;
+    server.client.load += server.load;
     this.outstanding.set(id, { call, service, server });
-    const left =
-      call.deadlineMs === Infinity ? 0 : Math.max(1, Math.ceil(call.deadlineMs - this.clock.monoMs()));
+    const untimed = call.deadlineMs === Infinity || call.isOneWay;
+    const left = untimed ? 0 : Math.max(1, Math.ceil(call.deadlineMs - this.clock.monoMs()));
     server.client.port.send({
       op: OP.REQUEST,
       id,
       service: service.name,
-      body: call.body,
+      body: call.forwarded?.body ?? call.body,
       flags: call.flags,
       cltid: call.identity.cltid,
       appkey: call.identity.appkey,
-      timeoutMs: call.isOneWay ? 0 : left,
+      timeoutMs: left,
     });
-    if (!call.isOneWay) return;
+    if (!call.isOneWay || call.done) return;
     this.finish(call);
     call.sent();
   }
@@ -259,17 +299,22 @@ export class Services {
   private dispatchQueued(service: Service): void {
     while (service.queued.length > 0) {
       const server = service.choose();
-      const call = server === null ? undefined : service.nextQueued();
-      if (server === null || call === undefined) return;
-      this.dispatch(service, server, call);
+      if (server === null) return;
+      const call = service.queued.shift();
+      if (call !== undefined) this.dispatch(service, server, call);
     }
   }
 
   private refuseQueued(service: Service): void {
-    for (const call of service.queued.splice(0)) {
-      this.finish(call);
-      call.failed(TPERRNO.TPENOENT);
+    for (const call of service.queued.drain()) {
+      this.fail(call, call.forwarded === null ? TPERRNO.TPENOENT : TPERRNO.TPESVCERR);
     }
+  }
+
+  private fail(call: ServiceCall, failure: Failure): void {
+    if (call.done) return;
+    this.finish(call);
+    call.failed(failure);
   }
 
   private finish(call: ServiceCall): void {

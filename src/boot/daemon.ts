@@ -3,12 +3,14 @@
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
-import { DEFAULT_ADDRESS, LIMIT } from '../../proto/codes.ts';
+import { DEFAULT_ADDRESS, LIMIT, TPU } from '../../proto/codes.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
+import { ServiceRules } from '../atmi/service-rules.ts';
 import { Services } from '../atmi/services.ts';
 import { Transactions } from '../atmi/transactions.ts';
+import { UnsolicitedMessages } from '../atmi/unsolicited.ts';
 import type { Soon } from '../engine/journal.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import { RequestDispatcher } from '../net/dispatch.ts';
@@ -42,6 +44,13 @@ export interface DaemonPorts {
   readonly signal: AbortSignal;
 }
 
+/** NOTIFY of *RESOURCES. */
+const NOTIFY: Readonly<Record<string, number>> = {
+  DIPIN: TPU.TPU_DIP,
+  SIGNAL: TPU.TPU_SIG,
+  THREAD: TPU.TPU_THREAD,
+  IGNORE: TPU.TPU_IGN,
+};
 const HEARTBEAT_MS = 10_000;
 /** How long a stop waits for what is in flight [DESIGN 11], in milliseconds. */
 const STOP_MS = 5000;
@@ -57,6 +66,7 @@ export class Daemon {
   private readonly tmqueue = new Tmqueue();
   private readonly transactions: Transactions;
   private readonly services: Services;
+  private readonly unsolicited: UnsolicitedMessages;
   private readonly devices: Devices;
   private readonly timers: TimerQueue;
   private readonly forwarders: Tmqforward[] = [];
@@ -74,9 +84,14 @@ export class Daemon {
       maxGtt: plan.maxGtt,
       maxTranTimeS: plan.maxTranTimeS,
     });
-    const priorities = prioritiesOf(plan);
     const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
-    this.services = new Services(ports.clock, messageBytesMax, priorities);
+    this.services = new Services(ports.clock, messageBytesMax, new ServiceRules(plan.services));
+    this.unsolicited = new UnsolicitedMessages({
+      clock: ports.clock,
+      lmid: plan.lmid,
+      mode: NOTIFY[plan.notify] ?? TPU.TPU_DIP,
+      blockTimeMs: plan.blockTimeMs,
+    });
     this.timers = new TimerQueue(ports.clock);
     const { clock, ulog } = ports;
     const runCommand: EnginePorts['runCommand'] = (command, about) =>
@@ -188,6 +203,7 @@ export class Daemon {
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
+      unsolicited: this.unsolicited,
       stat: answerStat.bind(null, statistics),
       admin: admin.handle.bind(admin),
     };
@@ -236,17 +252,9 @@ export class Daemon {
     for (const engine of this.engines) await engine.close();
     this.devices.close();
     this.services.close();
+    this.unsolicited.close();
     this.timers.close();
   }
-}
-
-/** PRIO by service: the line without a group, else the first [spec 6.5]; a client that offers a service belongs to no group. */
-function prioritiesOf({ services }: HostPlan): ReadonlyMap<string, number> {
-  const priorities = new Map<string, number>();
-  const general = services.filter(({ group }) => group === undefined);
-  for (const { name, prio } of [...general, ...services])
-    if (!priorities.has(name)) priorities.set(name, prio);
-  return priorities;
 }
 
 function isLoopback(host: string): boolean {

@@ -2,7 +2,7 @@
 // back-pressure, and writes at most once a turn. A malformed frame costs its own connection, nobody else. It knows no queue and no role:
 // requests go to the dispatcher in the order of arrival; replies come back in any order.
 import type { Socket } from 'node:net';
-import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO } from '../../proto/codes.ts';
+import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO, TPU } from '../../proto/codes.ts';
 import { frameBytesMax, FrameReader, tooLargeText } from '../../proto/frame.ts';
 import type { Hello, Malformed, Reply, Request } from '../../proto/message.ts';
 import { encodeReply, writeClosing, writeHeartbeat } from '../../proto/reply.ts';
@@ -21,17 +21,24 @@ export interface ConnectionLimits {
   readonly blockTimeMs: number;
 }
 
-/** Who takes requests: exactly one reply each, but for RETURN. */
+/** Who takes requests: exactly one reply each, but for RETURN, FORWARD and ACK. */
 export interface Dispatcher {
   readonly limits: ConnectionLimits;
   readonly product: string;
   identify(hello: Hello): ClientIdentity;
+  joined(client: Client, hello: Hello): void;
   handle(client: Client, request: Request): void;
   gone(client: Client): void;
 }
 
 /** Requests that the limit on requests in flight does not hold up [PROTOCOL 9]. */
 const ALWAYS_ADMITTED: ReadonlySet<number> = new Set([OP.CANCEL, OP.PING, OP.GOODBYE]);
+/** Requests that are not answered. Their ids are the daemon's own. */
+const ONE_WAY: ReadonlySet<number> = new Set([OP.RETURN, OP.FORWARD, OP.ACK]);
+/** Frames whose ids are not those of requests. */
+const PUSHED: ReadonlySet<number> = new Set([OP.REQUEST, OP.CLOSING, OP.UNSOLICITED]);
+/** Ways to take unsolicited messages, of which a client has one. */
+const NOTIFICATIONS = [TPU.TPU_SIG, TPU.TPU_DIP, TPU.TPU_IGN, TPU.TPU_THREAD] as const;
 /** How long a connection that is being closed may take to send its last bytes, in milliseconds. */
 const LINGER_MS = 2000;
 
@@ -77,10 +84,14 @@ export class Connection implements ReplyPort {
 
   send(reply: Reply): void {
     if (this.ended || this.closing) return;
-    if (reply.op !== OP.REQUEST && reply.op !== OP.CLOSING) this.inFlight.delete(reply.id);
+    if (!PUSHED.has(reply.op)) this.inFlight.delete(reply.id);
     encodeReply(this.writer, reply);
     this.flushSoon();
     if (this.goodbye !== 0) this.sayGoodbye();
+  }
+
+  get isClogged(): boolean {
+    return this.socket.writableLength > this.dispatcher.limits.readerBytesMax;
   }
 
   /** Says why and closes once what is queued has been sent. Idempotent. */
@@ -124,7 +135,7 @@ export class Connection implements ReplyPort {
   }
 
   private accept(request: Request): void {
-    if (request.op === OP.RETURN && this.client !== null) {
+    if (ONE_WAY.has(request.op) && this.client !== null) {
       return this.dispatcher.handle(this.client, request);
     }
     if (this.inFlight.has(request.id)) {
@@ -183,6 +194,7 @@ export class Connection implements ReplyPort {
     const { limits, product } = this.dispatcher;
     const identity = this.dispatcher.identify(request);
     this.client = new Client(identity, this, this.remote);
+    this.dispatcher.joined(this.client, request);
     this.reader.frameBytesMax = frameBytesMax(limits.messageBytesMax);
     return this.send({
       op: OP.HELLO,
@@ -233,7 +245,7 @@ export class Connection implements ReplyPort {
     if (chunks.length > 1) this.socket.cork();
     for (const chunk of chunks) this.socket.write(chunk);
     if (chunks.length > 1) this.socket.uncork();
-    if (this.socket.writableLength > this.dispatcher.limits.readerBytesMax) this.socket.pause();
+    if (this.isClogged) this.socket.pause();
   }
 
   private leave(): void {
@@ -250,8 +262,10 @@ export class Connection implements ReplyPort {
   }
 }
 
-/** Which member of TPINIT is longer than it may be [spec 3.1]. */
+/** What is wrong with the members of TPINIT: a name that is too long, two ways to take unsolicited messages [spec 3.1]. */
 function identityFault(hello: Hello): string | null {
+  const ways = NOTIFICATIONS.filter((bit) => (hello.flags & bit) !== 0);
+  if (ways.length > 1) return 'flags: at most one of TPU_SIG, TPU_DIP, TPU_IGN and TPU_THREAD';
   const { usrname, cltname, passwd, grpname } = hello;
   for (const [name, value] of Object.entries({ usrname, cltname, passwd, grpname })) {
     if (Buffer.byteLength(value) > LIMIT.MAXTIDENT) return `${name} has at most ${LIMIT.MAXTIDENT} bytes`;

@@ -4,16 +4,20 @@ import { OP } from '../../proto/codes.ts';
 import type { Admin, Hello, Request, Stat } from '../../proto/message.ts';
 import type { Client, ClientIdentity } from '../atmi/client.ts';
 import type { AtmiRequests } from '../atmi/requests.ts';
+import type { UnsolicitedMessages } from '../atmi/unsolicited.ts';
 import type { QueueRequests } from '../tmqueue/requests.ts';
 import type { ConnectionLimits, Dispatcher } from './connection.ts';
 
 export interface Roles {
   readonly queues: QueueRequests;
   readonly atmi: AtmiRequests;
+  readonly unsolicited: UnsolicitedMessages;
   stat(client: Client, request: Stat): void;
   admin(client: Client, request: Admin): void;
 }
 
+/** Requests that nothing holds up: what they are about was sent by the daemon, or is waiting itself. */
+const OVERTAKING: ReadonlySet<number> = new Set([OP.CANCEL, OP.RETURN, OP.FORWARD, OP.ACK]);
 /** The application key of a client that was not authenticated [spec 3.1]. */
 const NO_APPKEY = -1;
 
@@ -36,13 +40,17 @@ export class RequestDispatcher implements Dispatcher {
     const cltid = Buffer.alloc(16);
     this.prefix.copy(cltid);
     cltid.writeUIntBE(this.clients, 10, 6);
-    return { cltid, usrname: hello.usrname, cltname: hello.cltname, appkey: NO_APPKEY };
+    const { usrname, cltname, grpname } = hello;
+    return { cltid, usrname, cltname, grpname, appkey: NO_APPKEY };
   }
 
-  /** Requests of one client are handled in the order of arrival; behind one that waits for room they wait too, but for CANCEL. */
+  joined(client: Client, hello: Hello): void {
+    this.roles.unsolicited.joined(client, hello.flags);
+  }
+
+  /** Requests of one client are handled in the order of arrival; behind one that waits for room they wait too, but for a few. */
   handle(client: Client, request: Request): void {
-    const overtakes = request.op === OP.CANCEL || request.op === OP.RETURN;
-    if (!client.isBlocked || overtakes) return this.perform(client, request);
+    if (!client.isBlocked || OVERTAKING.has(request.op)) return this.perform(client, request);
     client.onUnblocked = () => this.catchUp(client);
     client.backlog.push(request);
     return undefined;
@@ -57,7 +65,7 @@ export class RequestDispatcher implements Dispatcher {
   }
 
   private perform(client: Client, request: Request): void {
-    const { queues, atmi } = this.roles;
+    const { queues, atmi, unsolicited } = this.roles;
     switch (request.op) {
       case OP.ENQUEUE:
         return queues.enqueue(client, request);
@@ -74,6 +82,7 @@ export class RequestDispatcher implements Dispatcher {
       case OP.CANCEL:
         return atmi.cancel(client, request);
       case OP.CALL:
+      case OP.PRIOCALL:
         return atmi.call(client, request);
       case OP.ADVERTISE:
         return atmi.advertise(client, request);
@@ -81,6 +90,14 @@ export class RequestDispatcher implements Dispatcher {
         return atmi.unadvertise(client, request);
       case OP.RETURN:
         return atmi.returned(client, request);
+      case OP.FORWARD:
+        return atmi.forward(client, request);
+      case OP.NOTIFY:
+        return unsolicited.notify(client, request);
+      case OP.BROADCAST:
+        return unsolicited.broadcast(client, request);
+      case OP.ACK:
+        return unsolicited.acknowledged(client, request);
       case OP.STAT:
         return this.roles.stat(client, request);
       case OP.ADMIN:
@@ -95,5 +112,6 @@ export class RequestDispatcher implements Dispatcher {
 
   gone(client: Client): void {
     this.roles.atmi.clientGone(client);
+    this.roles.unsolicited.gone(client);
   }
 }

@@ -48,6 +48,7 @@ export function buildResources(checker: Checker, section: Section | undefined): 
     model: view.text('MODEL'),
     maxGtt: view.number('MAXGTT'),
     maxTranTimeS: view.number('MAXTRANTIME'),
+    notify: view.text('NOTIFY'),
     scanUnitS,
     blockTimeMs: ticks * scanUnitS * 1000,
     security,

@@ -27,6 +27,8 @@ export interface Resources {
   readonly maxTranTimeS: number;
   readonly scanUnitS: number;
   readonly blockTimeMs: number;
+  /** DIPIN, SIGNAL, THREAD or IGNORE. */
+  readonly notify: string;
   readonly security: string;
 }
 
@@ -103,6 +105,8 @@ export interface Service extends Spot {
   readonly prio: number;
   /** 0: the value of RESOURCES. */
   readonly blockTimeS: number;
+  /** `ALL`, or `TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...]`. */
+  readonly bufferTypes: string;
   readonly tranTimeS: number;
   readonly autotran: boolean;
   readonly routing: string;

@@ -93,10 +93,10 @@ const RESOURCES: Rules = {
     SCANUNIT: num(1, 60, 10),
     BLOCKTIME: num(1, 32_767, 6),
     SECURITY: choice('NONE', 'APP_PW', 'USER_AUTH', 'ACL', 'MANDATORY_ACL'),
+    NOTIFY: choice('DIPIN', 'SIGNAL', 'THREAD', 'IGNORE'),
   }),
   ...later({
     AUTHSVC: names(15),
-    NOTIFY: choice('DIPIN', 'SIGNAL', 'THREAD', 'IGNORE'),
     CMTRET: choice('COMPLETE', 'LOGGED'),
     LDBAL: flag(true),
   }),
@@ -197,11 +197,14 @@ const SERVERS: Rules = {
 };
 
 const SERVICES: Rules = {
-  ...used({ SRVGRP: names(IDENT_MAX), PRIO: num(1, 100, 50) }),
-  ...later({
+  ...used({
+    SRVGRP: names(IDENT_MAX),
     LOAD: num(1, 32_767, 50),
+    PRIO: num(1, 100, 50),
     BLOCKTIME: num(0, 32_767, 0),
     BUFTYPE: text(TEXT_MAX, 0, 'ALL'),
+  }),
+  ...later({
     ROUTING: names(15),
     SVCTIMEOUT: num(0, INT_MAX, 0),
     TRANTIME: num(0, INT_MAX, 30),

@@ -28,6 +28,8 @@ export interface HostPlan {
   readonly blockTimeMs: number;
   /** 0: no ceiling. */
   readonly maxTranTimeS: number;
+  /** How clients that say nothing take unsolicited messages: DIPIN, SIGNAL, THREAD or IGNORE. */
+  readonly notify: string;
   readonly spaces: readonly SpacePlan[];
   readonly tmqueues: readonly TmqueuePlan[];
   readonly forwarders: readonly ForwarderPlan[];
@@ -110,6 +112,8 @@ export interface ServicePlan {
   readonly load: number;
   /** 0: blockTimeMs of the plan. */
   readonly blockTimeS: number;
+  /** `ALL`, or `TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...]`. */
+  readonly bufferTypes: string;
 }
 
 export interface ApplicationServerPlan {
@@ -160,15 +164,17 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     maxGtt: machine.maxGtt,
     blockTimeMs: domain.resources.blockTimeMs,
     maxTranTimeS: domain.resources.maxTranTimeS,
+    notify: domain.resources.notify,
     spaces: groups.flatMap((group) => planSpace(domain, group, { appdir, declared })),
     tmqueues: servers.flatMap((server) => planTmqueue(server, spaceOf)),
     forwarders: servers.flatMap((server) => planForwarder(server, groups)),
-    services: domain.services.map(({ name, group, prio, load, blockTimeS }) => ({
+    services: domain.services.map(({ name, group, prio, load, blockTimeS, bufferTypes }) => ({
       name,
       group,
       prio,
       load,
       blockTimeS,
+      bufferTypes,
     })),
     applicationServers: servers
       .filter(({ role }) => role.kind === 'application')

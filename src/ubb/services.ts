@@ -93,6 +93,7 @@ function buildService(checker: Checker, entry: Entry): Service {
     load: view.number('LOAD'),
     prio: view.number('PRIO'),
     blockTimeS: view.number('BLOCKTIME'),
+    bufferTypes: view.text('BUFTYPE').replace(/;\s*$/, ''),
     tranTimeS: view.number('TRANTIME'),
     autotran: view.flag('AUTOTRAN'),
     routing: view.text('ROUTING'),

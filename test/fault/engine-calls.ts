@@ -30,7 +30,10 @@ export class EngineClient implements Calls, ReplyPort {
   constructor(dispatcher: Pick<Dispatcher, 'handle'>, turn: () => Promise<void>) {
     this.dispatcher = dispatcher;
     this.turn = turn;
-    this.client = new Client({ cltid: new Uint8Array(16), usrname: '', cltname: '', appkey: -1 }, this);
+    this.client = new Client(
+      { cltid: new Uint8Array(16), usrname: '', cltname: '', grpname: '', appkey: -1 },
+      this,
+    );
   }
 
   /** Whether a take waits for a message (TPQWAIT). */

@@ -5,6 +5,7 @@ import { AdminRequests } from '../../src/admin/requests.ts';
 import { AtmiRequests } from '../../src/atmi/requests.ts';
 import { Services } from '../../src/atmi/services.ts';
 import { Transactions } from '../../src/atmi/transactions.ts';
+import { UnsolicitedMessages } from '../../src/atmi/unsolicited.ts';
 import type { Prng } from '../../src/base/prng.ts';
 import { openSpace } from '../../src/engine/open-space.ts';
 import type { SpaceEngine } from '../../src/engine/space-engine.ts';
@@ -208,6 +209,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
   const roles = {
     queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService: () => false }),
     atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService: () => false }),
+    unsolicited: new UnsolicitedMessages({ clock, lmid: 'SITE1', mode: 2, blockTimeMs }),
     stat: () => {},
     admin: admin.handle.bind(admin),
   };

@@ -170,7 +170,7 @@ describe('a call is refused', () => {
     ['no name', (raw) => raw.ask(9, 5, '', 0, 0, 0, 0, '', null)],
     ['a name of 128 bytes', (raw) => raw.ask(9, 5, 's'.repeat(128), 0, 0, 0, 0, '', null)],
     ['a name with NUL', (raw) => raw.ask(9, 5, 'a\0b', 0, 0, 0, 0, '', null)],
-    ['a flag that tpcall does not take', (raw) => raw.ask(9, 5, 'S', 0x4, 0, 0, 0, '', null)],
+    ['a flag that tpcall does not take', (raw) => raw.ask(9, 5, 'S', 0x10, 0, 0, 0, '', null)],
   ])('%s: TPEINVAL', async (_name, call) => {
     expect((await call(await daemon.raw())).slice(0, 3)).toEqual([127, 5, TPERRNO.TPEINVAL]);
   });

@@ -281,6 +281,14 @@ export class FakeConnection {
         return this.cancel(id, request.target);
       case OP.CALL:
         return this.call(request);
+      case OP.PRIOCALL:
+        return this.call({ ...request, op: OP.CALL });
+      case OP.NOTIFY:
+      case OP.BROADCAST:
+        return this.send({ op, id });
+      case OP.FORWARD:
+      case OP.ACK:
+        return;
       case OP.ADVERTISE:
         this.services.set(request.service, request.concurrency);
         return this.send({ op, id });

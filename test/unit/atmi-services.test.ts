@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { OP, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { Reply, TypedData } from '../../proto/message.ts';
 import { Client } from '../../src/atmi/client.ts';
+import { ServiceRules } from '../../src/atmi/service-rules.ts';
 import { ServiceCall, Services } from '../../src/atmi/services.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
@@ -53,7 +54,9 @@ function oneServer(priority?: number): {
   };
   const client = new Client({ cltid: new Uint8Array(16), appkey: -1 } as Client['identity'], port);
   const clock = new ManualClock();
-  const services = new Services(clock, 1000, new Map(priority === undefined ? [] : [['S', priority]]));
+  const values = { group: undefined, load: 50, blockTimeS: 0, bufferTypes: 'ALL' };
+  const rules = priority === undefined ? [] : [{ name: 'S', prio: priority, ...values }];
+  const services = new Services(clock, 1000, new ServiceRules(rules));
   services.advertise(client, 'S', 1);
   const answer = (): void => {
     const id = frames.at(-1)?.id ?? 0;

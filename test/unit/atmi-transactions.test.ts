@@ -5,7 +5,7 @@ import { Transactions } from '../../src/atmi/transactions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 it('begin again at 1 after 2^32 − 1, but for those that are open', () => {
-  const identity = { cltid: new Uint8Array(16), usrname: '', cltname: '', appkey: -1 };
+  const identity = { cltid: new Uint8Array(16), usrname: '', cltname: '', grpname: '', appkey: -1 };
   const client = new Client(identity, { send: () => {} });
   const clock = new ManualClock();
   const limits = { maxGtt: 10, maxTranTimeS: 0 };

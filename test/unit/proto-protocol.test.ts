@@ -42,12 +42,12 @@ describe('PROTOCOL.md', () => {
 
   it('gives every opcode a row', () => {
     const rows = pairs(section('## 5.').replaceAll(/\| (\d+) (\w+)/g, '| $2=$1'), /\| ([A-Z]+)=(\d+)/g);
-    const { REQUEST, CLOSING, ERROR, ...requests } = OP;
+    const { REQUEST, CLOSING, UNSOLICITED, ERROR, ...requests } = OP;
     expect(rows).toEqual(requests);
-    for (const pushed of [`64 REQUEST`, `65 CLOSING`, `127 ERROR`, `14 PING (pushed)`]) {
+    for (const pushed of [`64 REQUEST`, `65 CLOSING`, `66 UNSOLICITED`, `127 ERROR`, `14 PING (pushed)`]) {
       expect(section('## 6.')).toContain(`| ${pushed}`);
     }
-    expect([REQUEST, CLOSING, ERROR]).toEqual([64, 65, 127]);
+    expect([REQUEST, CLOSING, UNSOLICITED, ERROR]).toEqual([64, 65, 66, 127]);
   });
 
   it('gives every verb of ADMIN a row, and names every member', () => {
@@ -68,7 +68,12 @@ describe('PROTOCOL.md', () => {
     for (const [op, count] of Object.entries(REPLY_ELEMENTS)) {
       if (count === 2) continue;
       const name =
-        { [OP.REQUEST]: 'REQUEST', [OP.CLOSING]: 'CLOSING', [OP.ERROR]: 'ERROR' }[Number(op)] ?? op;
+        {
+          [OP.REQUEST]: 'REQUEST',
+          [OP.CLOSING]: 'CLOSING',
+          [OP.UNSOLICITED]: 'UNSOLICITED',
+          [OP.ERROR]: 'ERROR',
+        }[Number(op)] ?? op;
       expect(replies).toContain(`${name} ${count}`);
     }
   });

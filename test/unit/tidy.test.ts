@@ -78,6 +78,7 @@ const MAY_USE_FS = [
   'src/qmadmin/local/',
   'src/cli/',
   'clients/typescript/examples/',
+  'clients/typescript/userlog.ts',
 ];
 const PURE = ['src/base', 'src/queue', 'src/xa'];
 
