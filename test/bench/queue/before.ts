@@ -20,6 +20,7 @@ serveTask(async (asked): Promise<Answer> => {
   const space = await open(join(directory, 'before'));
   const places = new Places(space, pattern);
   const steps: { readonly of: number; readonly beside: number }[] = [];
+  await space.calm();
   const recordsBefore = space.engine.journal.recordsAppended;
   for (let done = 0; done < messages; done += STEP) {
     const beside = timed(() => plain.putNow(enqueueOf(QUEUE, { data: DATA })));

@@ -24,7 +24,8 @@ serveTask(async (asked): Promise<Answer> => {
   const empty = await Side.open(join(task.directory, 'empty'));
   const full = await Side.open(join(task.directory, 'full'));
   await full.obstruct(task.obstacle, task.messages);
-  const hidden = full.hidden;
+  await full.calm();
+  const { hidden } = full;
   if (hidden !== task.messages) throw new Error(`${hidden} messages are ${task.obstacle}`);
   const rounds: Round[] = [];
   for (let number = 0; number < WARM_ROUNDS + task.rounds; number++) {
@@ -55,16 +56,14 @@ function answer(obstacle: Obstacle, rounds: readonly Round[]): Answer {
     measured: median(rounds.map(({ of }) => pick(of))),
     reference: median(rounds.map(({ beside }) => pick(beside))),
   });
-  const ratio = (pick: (costs: Costs) => number) =>
-    median(rounds.map(({ of, beside }) => pick(of) / pick(beside)));
   return {
     lines: [
       line('dequeue behind', ({ takeUs }) => takeUs),
       line('dequeue in vain behind', ({ vainUs }) => vainUs),
     ],
     values: {
-      [`behind ${obstacle}`]: ratio(({ takeUs }) => takeUs),
-      [`in vain behind ${obstacle}`]: ratio(({ vainUs }) => vainUs),
+      [`behind ${obstacle}`]: median(rounds.map(({ of, beside }) => of.takeUs / beside.takeUs)),
+      [`in vain behind ${obstacle}`]: median(rounds.map(({ of, beside }) => of.vainUs - beside.vainUs)),
     },
   };
 }
@@ -87,6 +86,10 @@ class Side {
   get hidden(): number {
     const { locked, delayed, pending } = this.queue;
     return locked + delayed + pending;
+  }
+
+  calm(): Promise<void> {
+    return this.space.calm();
   }
 
   async obstruct(obstacle: Obstacle, messages: number): Promise<void> {

@@ -1,5 +1,6 @@
 // A real queue space on a real log, driven in this process without a daemon: what the measurements of the queue machine stand on.
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { LIMIT, QME, qmeName, TPQ } from '../../../proto/codes.ts';
 import type { Ulog } from '../../../src/base/ulog.ts';
 import { SystemClock } from '../../../src/boot/system-clock.ts';
@@ -22,6 +23,11 @@ import { openLocalLog } from '../../../src/wal/local/local-log.ts';
 
 /** Messages between two looks at whether they are durable. */
 export const STEP = 1000;
+
+/** The process rests when it uses less than this share of a processor for so long. It is waited for a while. */
+const CALM_SHARE = 0.03;
+const CALM_MS = 100;
+const CALM_LOOKS_MAX = 100;
 
 const quiet: Ulog = { info: () => {}, warn: console.warn, error: console.error };
 const soon = (run: () => void) => {
@@ -109,6 +115,15 @@ export class DrivenSpace {
         failed: () => reject(new Error('the log failed')),
       });
     });
+  }
+
+  /** Resolves when the process has come to rest: segments are no longer being prepared, pages no longer written. */
+  async calm(): Promise<void> {
+    for (let look = 0; look < CALM_LOOKS_MAX; look++) {
+      const since = process.cpuUsage();
+      await delay(CALM_MS);
+      if (cpuSince(since) < CALM_SHARE * CALM_MS * 1000) return;
+    }
   }
 
   close(): Promise<void> {

@@ -48,8 +48,8 @@ export interface Line {
   readonly what: string;
   readonly unit: string;
   readonly measured: number;
-  /** NaN: it has none. */
-  readonly reference: number;
+  /** null: it has none. */
+  readonly reference: number | null;
 }
 
 /** What a child answers: lines to print, and values to judge by the name of their target. */
