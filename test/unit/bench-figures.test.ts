@@ -4,6 +4,8 @@ import { median, medianFigures, type Figures } from '../bench/figures.ts';
 import { Histogram } from '../bench/histogram.ts';
 import { Ledger, numberBase, stampedBody, writeStamp } from '../bench/load/stamp.ts';
 import { readOptions } from '../bench/options.ts';
+import { readQueueOptions } from '../bench/queue/options.ts';
+import { judge, TARGETS } from '../bench/queue/targets.ts';
 import type { Round } from '../bench/round.ts';
 import { ratio, verdicts } from '../bench/thresholds.ts';
 
@@ -118,4 +120,27 @@ describe('options', () => {
       expect(typeof readOptions(args)).toBe('string');
     },
   );
+});
+
+describe('bench:queue', () => {
+  test('measures everything in the short version when nothing is said', () => {
+    const only = ['behind', 'corrid', 'before', 'delayed'];
+    expect(readQueueOptions([])).toMatchObject({ only, behind: 1_000_000, delayed: 200_000, spanMs: 60_000 });
+    expect(readQueueOptions(['--full'])).toMatchObject({ delayed: 1_000_000, spanMs: 600_000 });
+  });
+  test.each([['--only', 'ahead'], ['--scale', '0'], ['--rounds', ''], ['--half']])(
+    '%s %s is refused',
+    (...args) => {
+      expect(typeof readQueueOptions(args)).toBe('string');
+    },
+  );
+  test('a target holds up to its limit, and only what was measured is judged', () => {
+    expect(judge({ 'W11 p99 ms': 10, 'in time': 0.99 }).map(({ holds }) => holds)).toEqual([true, true]);
+    expect(judge({ 'W11 p99 ms': 10.1, 'in time': 0.98 }).map(({ holds }) => holds)).toEqual([false, false]);
+    expect(judge({ 'idle before': NaN })).toMatchObject([{ holds: false }]);
+  });
+  test('a value that no target names is a mistake', () => {
+    expect(() => judge({ 'W12 p99 ms': 1 })).toThrow('W12 p99 ms');
+    expect(new Set(TARGETS.map(({ value }) => value)).size).toBe(TARGETS.length);
+  });
 });
