@@ -237,7 +237,7 @@ describe('a forwarder', () => {
     const { daemon, ctx, ops, done } = await forwarding();
     await ops.pause('REPLY', { enqueue: true });
     await ctx.tpenqueue(SPACE, 'S1', ctlOf(TPQ.TPQREPLYQ, { replyqueue: 'REPLY' }), 'asked');
-    await eventually(() => daemon.lines('warn', 'the reply queue is paused').length === 1);
+    await eventually(() => daemon.lines('warn', 'QMESHARE').length === 1);
     await ops.resume('REPLY');
     await eventually(async () => (await ops.info('REPLY')).messages === 1);
     expect(done.filter((data) => data === 'asked').length).toBeLessThan(4);
