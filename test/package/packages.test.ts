@@ -110,7 +110,7 @@ describe('the tarballs', () => {
 
   it.each(TARBALLS)('%s holds no tests, no benchmarks, no maps and no sources', (file) => {
     const strange =
-      /(^|\/)(tests?|bench|node_modules|config|\.ci)\/|\.map$|(?<!\.d)\.ts$|\.tsbuildinfo$|\.build/;
+      /(^|\/)(tests?|bench|node_modules|config(?!\/samples)|\.ci)\/|\.map$|(?<!\.d)\.ts$|\.tsbuildinfo$|\.build/;
     expect(contents(file).filter((name) => strange.test(name))).toEqual([]);
   });
 
