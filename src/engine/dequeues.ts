@@ -32,10 +32,11 @@ export class Dequeues {
     this.engine = engine;
   }
 
-  begin(request: DequeueRequest): void {
+  /** `isCurrent`: its queue is known to be up to date. */
+  begin(request: DequeueRequest, isCurrent: boolean): void {
     const queue = this.engine.space.queue(request.qname);
     if (queue === undefined) return request.refused(QME.QMEBADQUEUE, this.engine.space.namesBatch);
-    return this.attempt(request, queue);
+    return this.attempt(request, queue, isCurrent);
   }
 
   cancel(request: DequeueRequest, failure: Failure): boolean {
@@ -109,9 +110,9 @@ export class Dequeues {
     return this.engine.space.entries.state.get(entry) === ENTRY.READY;
   }
 
-  private attempt(request: DequeueRequest, queue: Queue): void {
+  private attempt(request: DequeueRequest, queue: Queue, isCurrent = false): void {
     const { space, upkeep } = this.engine;
-    if (upkeep.isBehind(queue) || !upkeep.bring(queue)) return this.postpone(request, queue);
+    if (upkeep.isBehind(queue) || (!isCurrent && !upkeep.bring(queue))) return this.postpone(request, queue);
     const selected = select(space, queue, request.selection);
     if (selected <= 0) {
       if (selected === QME.QMENOMSG && request.wait) return this.park(request, queue);
@@ -192,7 +193,7 @@ export class Dequeues {
     this.beginWay(request);
     this.engine.upkeep.whenCurrent(queue, () => {
       this.endWay(request);
-      if (request.cancelled === null) this.begin(request);
+      if (request.cancelled === null) this.begin(request, false);
       else request.refused(request.cancelled, queue.lastBatch);
     });
   }

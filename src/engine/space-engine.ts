@@ -131,8 +131,9 @@ export class SpaceEngine {
     if (this.journal.failure !== null) return request.refused(QME.QMESYSTEM, 0);
     if (this.stopping) return request.refused(QME.QMEABORTED, 0);
     // Also so that who waited for it gets it before this one.
-    if (this.upkeep.isLate) this.settle();
-    this.dequeues.begin(request);
+    const isCurrent = this.upkeep.isSpaceCurrent;
+    if (!isCurrent && !this.upkeep.isScheduled) this.settle();
+    this.dequeues.begin(request, isCurrent);
     if (this.needsSettling) this.settle();
   }
 

@@ -64,10 +64,14 @@ export class Upkeep {
 
   /** Whether something is due or expired that nobody has noticed yet: a timer is late, or the wall clock was stepped. */
   get isLate(): boolean {
-    const { space } = this.engine;
-    if (this.scheduled || (space.nextMs(CLOCK.SPACE) === Infinity && space.nextMs(CLOCK.WALL) === Infinity))
-      return false;
-    return this.lateQueue(this.engine.now()) !== undefined;
+    return !this.scheduled && !this.isSpaceCurrent;
+  }
+  /** Whether nothing is due or expired on any queue. */
+  get isSpaceCurrent(): boolean {
+    return this.isCurrent(this.engine.space);
+  }
+  get isScheduled(): boolean {
+    return this.scheduled;
   }
 
   /** Sees to what is due or expired on any queue, one slice, and sets the timer for what comes next. */
@@ -157,12 +161,12 @@ export class Upkeep {
     if (this.chores.length > 0 || this.behind.length > 0) this.schedule();
   }
 
-  /** Most dequeues find nothing to see to: only the clock that something waits for is read. */
-  private isCurrent(queue: Queue): boolean {
+  /** Whether nothing is due or expired. Most dequeues find it so: only the clock that something waits for is read. */
+  private isCurrent(on: Pick<Queue, 'nextMs'>): boolean {
     const { engine } = this;
-    const spaceMs = queue.nextMs(CLOCK.SPACE);
+    const spaceMs = on.nextMs(CLOCK.SPACE);
     if (spaceMs !== Infinity && spaceMs <= engine.time.nowMs()) return false;
-    const wallMs = queue.nextMs(CLOCK.WALL);
+    const wallMs = on.nextMs(CLOCK.WALL);
     return wallMs === Infinity || wallMs > engine.wallMs();
   }
 
