@@ -59,11 +59,21 @@ describe('sync strategy', () => {
     expect(sync.chooseInline(log, 100)).toBe(true);
   });
 
-  test('auto: each sync over 5 ms ends it for longer, from a second to a minute; a quiet minute forgets them', () => {
+  test('auto: one sync of 15 ms among quick ones changes nothing', () => {
+    const { sync, spend } = auto();
+    const log = sync.join();
+    for (let i = 0; i < 50; i++) spend(0.3);
+    spend(15);
+    expect(sync.chooseInline(log, 100)).toBe(true);
+    for (let i = 0; i < 5; i++) spend(15);
+    expect([sync.chooseInline(log, 100), sync.chooseInline(log, 100)]).toEqual([true, false]);
+  });
+
+  test('auto: each sync over 20 ms ends it for longer, from a second to a minute; a quiet minute forgets them', () => {
     const { sync, clock, spend } = auto();
     const log = sync.join();
     const pauseAfterSlowSync = (): number => {
-      spend(5.5);
+      spend(20.5);
       let seconds = 0;
       while (seconds < 100 && !sync.chooseInline(log, 100)) {
         clock.advance(500);

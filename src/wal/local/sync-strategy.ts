@@ -1,6 +1,6 @@
 // Where a commit's fdatasync runs: in the loop, on a worker thread, or decided by measurement. One object for all logs of a process.
-// Invariants of `auto`: inline only while a single log has work, batches are small and syncs stay under a millisecond; a sync over 5 ms
-// ends inline for a second, then two, up to a minute: on a disk whose p99 is above 5 ms one of them says little. It must not know files:
+// Invariants of `auto`: inline only while a single log has work, batches are small and syncs stay under a millisecond; a sync over 20 ms
+// ends inline for a second, then two, up to a minute: on a disk whose p99 is above 5 ms one of those says little, and the moving figure judges. It must not know files:
 // it is told who appends how much and how long the sync took.
 
 import { assert } from '../../base/assert.ts';
@@ -10,7 +10,9 @@ export type SyncSetting = 'inline' | 'worker' | 'auto';
 
 const INLINE_BYTES_MAX = 256 * 1024;
 const INLINE_MS_MAX = 1;
-const SLOW_SYNC_MS = 5;
+const SLOW_SYNC_MS = 20;
+/** What one sync may say to the moving figure, however long it took. */
+const SAMPLE_MS_MAX = 5;
 /** How long a slow sync ends inline: this at first, twice as long each time, a minute at most; afresh when none was slow for a minute. */
 const SLOW_PAUSE_FIRST_MS = 1000;
 const SLOW_PAUSE_MAX_MS = 60_000;
@@ -80,7 +82,8 @@ export class SyncStrategy {
     const now = this.#clock.monoMs();
     const ms = now - startedAt;
     if (inline && ms > SLOW_SYNC_MS) this.#pause(now);
-    if (inline || ms <= INLINE_MS_MAX) this.#figureMs += (ms - this.#figureMs) * FIGURE_WEIGHT;
+    if (inline || ms <= INLINE_MS_MAX)
+      this.#figureMs += (Math.min(ms, SAMPLE_MS_MAX) - this.#figureMs) * FIGURE_WEIGHT;
   }
 
   #pause(now: number): void {
