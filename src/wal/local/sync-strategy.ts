@@ -1,7 +1,7 @@
 // Where a commit's fdatasync runs: in the loop, on a worker thread, or decided by measurement. One object for all logs of a process.
-// Invariants of `auto`: inline only while a single log has work, batches are small and syncs stay under a millisecond; a sync over 20 ms
-// ends inline for a second, then two, up to a minute: on a disk whose p99 is above 5 ms one of those says little, and the moving figure judges. It must not know files:
-// it is told who appends how much and how long the sync took.
+// Invariants of `auto`: inline only while a single log has work, batches are small and syncs stay under a millisecond by a moving figure; a
+// sync over 20 ms ends inline for a second, then two, up to a minute. On a disk whose p99 is above 5 ms a single sync of that length says
+// little. It must not know files: it is told who appends how much and how long the sync took.
 
 import { assert } from '../../base/assert.ts';
 import type { Clock } from '../../base/clock.ts';
