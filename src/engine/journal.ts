@@ -55,6 +55,13 @@ export class Journal {
   reserve(bytes: number): boolean {
     return this.failure === null && this.writer.reserve(bytes);
   }
+  /** The same for a record of a few bytes that cannot wait: while more room is being prepared it is taken in advance. */
+  reserveSmall(bytes: number): boolean {
+    if (this.reserve(bytes)) return true;
+    if (this.failure !== null || this.writer.roomComing() === null) return false;
+    this.writer.reserveAnyway(bytes);
+    return true;
+  }
   release(bytes: number): void {
     this.writer.release(bytes);
   }

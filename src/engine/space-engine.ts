@@ -192,7 +192,7 @@ export class SpaceEngine {
       branch: branch.number,
       ...this.now(),
       newId: () => this.newId(),
-      mayMove: () => this.journal.reserve(CHANGE_BYTES),
+      mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
     });
     this.space.closeBranch(branch);
     this.settle();
@@ -357,7 +357,7 @@ export class SpaceEngine {
 
   /** Room for records that nothing was set aside for, until the open batch is appended; false: there is none. */
   reserveChange(bytes: number): boolean {
-    if (!this.journal.reserve(bytes)) return false;
+    if (!this.journal.reserveSmall(bytes)) return false;
     this.journal.changed(bytes);
     return true;
   }
@@ -431,7 +431,7 @@ export class SpaceEngine {
     // Retry records and the state of thresholds use what is unreserved. When that is gone they stay in memory: a crash may then cost a
     // count, never a message [DESIGN 5, Room]. The room for a move was set aside by `mayMove`: an unlogged new id would bring the message
     // back after its removal.
-    if (event.kind === 'retried' && !journal.reserve(CHANGE_BYTES)) return;
+    if (event.kind === 'retried' && !journal.reserveSmall(CHANGE_BYTES)) return;
     if (event.kind === 'thresholdSet' && !this.reserveChange(QUEUE_CHANGE_BYTES)) return;
     encodeEvent(journal.records, event);
     if (event.kind === 'removed') journal.changed(REMOVAL_BYTES);
