@@ -6,6 +6,8 @@ export default defineConfig({
     root: `${import.meta.dirname}/..`,
     include: ['test/**/*.test.ts'],
     pool: 'forks',
+    // Most of the time goes into waiting for child processes and disks: two cores serve two files.
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 30_000,
   },
