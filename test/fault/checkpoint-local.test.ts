@@ -16,12 +16,14 @@ class Space {
   readonly disk = new MemoryDisk();
   readonly warnings: string[] = [];
   engine!: SpaceEngine;
+  io!: FaultyFileIo;
 
   async open(): Promise<this> {
     const clock = new ManualClock();
     const warn = (message: string): void => void this.warnings.push(message);
     const ulog = { info: () => {}, warn, error: () => {} };
     const io = new FaultyFileIo(this.disk);
+    this.io = io;
     const store = await openLocalLog({ dir: DIR, clock, ulog, io, segmentBytes: 64 * 1024 });
     const ports = { clock, ulog, soon, runCommand: () => {} };
     this.engine = await openSpace(store, new AbortController().signal, ports);
@@ -111,6 +113,22 @@ describe('checkpoint files', () => {
     });
     expect((await space.open()).messages).toBe(360);
     expect(space.warnings).toHaveLength(1);
+  });
+
+  it('that cannot be synced is given up with a line; the log lives, and the next one is taken', async () => {
+    const space = await lived();
+    const [, newest] = space.checkpoints;
+    await space.put(10);
+    space.io.faults = ({ name, ofCheckpoint }) => (name === 'fdatasync' && ofCheckpoint ? 'ENOSPC' : null);
+    await space.engine.checkpoint();
+    expect(space.warnings.at(-1)).toContain('a checkpoint was given up');
+    expect(space.checkpoints.at(-1)).toBe(newest);
+    expect(space.disk.files().filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    space.io.faults = () => null;
+    await space.put(10);
+    await space.engine.checkpoint();
+    expect(space.checkpoints.at(-1)).not.toBe(newest);
+    expect((await space.open()).messages).toBe(380);
   });
 
   it('that reaches behind the end of the log: damage', async () => {

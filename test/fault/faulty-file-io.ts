@@ -162,6 +162,8 @@ export interface Call {
   readonly name: string;
   /** An `open` that makes a file. */
   readonly creates: boolean;
+  /** A sync of a file that is no part of the log itself. */
+  readonly ofCheckpoint: boolean;
 }
 
 export class FaultyFileIo implements FileIo {
@@ -173,6 +175,7 @@ export class FaultyFileIo implements FileIo {
   lyingSync = false;
   #gate: Promise<void> = Promise.resolve();
   readonly #open = new Map<number, Inode>();
+  readonly #checkpoints = new Set<number>();
   #nextFd = 3;
   readonly log: string[] = [];
 
@@ -193,6 +196,7 @@ export class FaultyFileIo implements FileIo {
     } else if (mode === 'create') throw failure('EEXIST', path);
     const fd = this.#nextFd++;
     this.#open.set(fd, this.disk.inodeOf(path));
+    if (path.includes('.checkpoint')) this.#checkpoints.add(fd);
     return fd;
   }
 
@@ -240,7 +244,7 @@ export class FaultyFileIo implements FileIo {
   fdatasyncSync(fd: number): void {
     const inode = this.#inode(fd);
     try {
-      this.#check('fdatasync');
+      this.#check('fdatasync', false, this.#checkpoints.has(fd));
     } catch (error) {
       // After a failed sync the pages are clean, but not on the disk.
       inode.pending = [];
@@ -314,10 +318,10 @@ export class FaultyFileIo implements FileIo {
   }
 
   /** Counts the call; throws an error fault, returns one that shortens. */
-  #check(name: string, creates = false): 'short' | 'stuck' | null {
+  #check(name: string, creates = false, ofCheckpoint = false): 'short' | 'stuck' | null {
     this.calls++;
     this.log.push(name);
-    const fault = this.faults({ n: this.calls, name, creates });
+    const fault = this.faults({ n: this.calls, name, creates, ofCheckpoint });
     if (fault === null) return null;
     const shortens = name === 'pread' || name === 'pwrite';
     if ((fault === 'short' || fault === 'stuck') && shortens) return fault;
