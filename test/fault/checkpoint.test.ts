@@ -213,6 +213,23 @@ describe('a checkpoint', () => {
     expect(info?.to).toBeLessThanOrEqual(life.log.stat().last);
   });
 
+  it('has a message once that was enqueued and moved to the error queue while it was taken', async () => {
+    const life = await new Life(16 * 1024).open();
+    const { engine } = life;
+    const checkpoint = engine.checkpoint();
+    const request = { qname: 'FIFO', properties: properties({}), terms: null, data: null, work: null };
+    expect(engine.enqueue(request).code).toBe(QME.OK);
+    const work = engine.openWork();
+    engine.dequeue(new Take('FIFO', work));
+    engine.rollback(work, QME.QMEABORTED);
+    await life.settle();
+    await checkpoint;
+    expect(engine.space.queue('ERR')?.messages).toBe(1);
+    life.log.crash();
+    await life.open();
+    expect(life.engine.space.messages.live).toBe(1);
+  });
+
   it('that the log does not reach is damage', async () => {
     const life = await live([1, 2, 3], [4, 5], []);
     const [info] = await life.log.snapshots.list();
