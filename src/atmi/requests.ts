@@ -64,8 +64,7 @@ export class AtmiRequests {
       ]);
     }
     const reply = new HeldCommit(client, request);
-    if (ending.engine === null) reply.released();
-    else ending.engine.hold(ending.batch, reply);
+    ending.hold(reply);
   }
 
   abort(client: Client, request: Abort): void {
@@ -73,8 +72,7 @@ export class AtmiRequests {
     if (transaction === null) return;
     const ending = this.ports.transactions.rollback(transaction);
     const reply = new HeldReply(client.port, { op: OP.ABORT, id: request.id });
-    if (ending.engine === null) reply.released();
-    else ending.engine.hold(ending.batch, reply);
+    ending.hold(reply);
   }
 
   cancel(client: Client, request: Cancel): void {

@@ -142,6 +142,7 @@ export function readRow(bytes: Buffer, at: number, types: readonly (readonly [st
   const enqueued: Enqueued = {
     kind: 'enqueued',
     restated: false,
+    branch: 0,
     id: readId(bytes, at),
     queue: bytes.readUInt32LE(head + 16),
     persistent: true,

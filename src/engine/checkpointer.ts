@@ -11,7 +11,7 @@ import {
   section,
   writeRow,
 } from './checkpoint-format.ts';
-import { definitionRecords } from './definitions.ts';
+import { checkpointRecords, definitionRecords } from './definitions.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
 /** Rows of one slice: about a millisecond. */
@@ -94,7 +94,7 @@ export class Checkpointer {
       if (bytes > CHUNK_BYTES && aheadMs > 1) await engine.delay(aheadMs);
     };
     await write(jsonSection(SECTION.HEAD, { format: CHECKPOINT_FORMAT, time: engine.time.stamp() }));
-    await write(recordsSection(definitionRecords(space)));
+    await write(recordsSection(checkpointRecords(space)));
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     let types = 0;
     let rows = 0;

@@ -108,6 +108,16 @@ export class Enqueues {
     for (const placement of work.placements) this.place(placement);
   }
 
+  /** What a transaction enqueued becomes part of the open batch for its prepared branch: there, and not on the queues. */
+  prepare(work: Work): void {
+    const { space } = this.engine;
+    this.forget(work);
+    if (work.records.count > 0) this.adopt(work, work.branch.number);
+    for (const event of work.memory) apply(space, { ...event, branch: work.branch.number });
+    // From now on others may be put before the same messages: it has its place among them.
+    for (const placement of work.placements) this.place(placement);
+  }
+
   /** What a transaction enqueued is given up. */
   rollback(work: Work): void {
     this.forget(work);
@@ -167,7 +177,7 @@ export class Enqueues {
   ): void {
     const { queue, event, request } = kept;
     const { space } = this.engine;
-    space.activate(work.branch);
+    space.branches.activate(work.branch);
     if (event.persistent) {
       encodeEnqueued(work.records, event, request.data);
       const { length } = event.place;
@@ -222,7 +232,7 @@ export class Enqueues {
   }
 
   /** The records of a transaction's enqueues become part of the open batch and are applied as replay would apply them. */
-  private adopt(work: Work): void {
+  private adopt(work: Work, branch = 0): void {
     const { journal, space } = this.engine;
     const first = journal.records.count;
     journal.records.adopt(work.records);
@@ -231,7 +241,7 @@ export class Enqueues {
       const offset = journal.records.startOf(i);
       const length = journal.records.endOf(i) - offset;
       const record = journal.records.slice(offset, Math.min(length, EVENT_BYTES));
-      apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }));
+      apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }, branch));
     }
     journal.changed(work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES);
     work.reservedBytes = 0;

@@ -62,6 +62,10 @@ export class Journal {
     this.writer.reserveAnyway(bytes);
     return true;
   }
+  /** What was promised before, whether or not there is room. */
+  reserveAnyway(bytes: number): void {
+    this.writer.reserveAnyway(bytes);
+  }
   release(bytes: number): void {
     this.writer.release(bytes);
   }

@@ -5,6 +5,7 @@ import type { LoggedEvent, RecordPlace } from '../queue/event.ts';
 import { QueueSpace } from '../queue/space.ts';
 import { LogError, type Batch, type LogStore, type Pos } from '../wal/log-store.ts';
 import { definitionRecords } from './definitions.ts';
+import { BranchRecords } from './branch-record.ts';
 import { decodeEvent } from './record.ts';
 import { restore } from './restore.ts';
 import { SpaceClock } from './space-clock.ts';
@@ -77,11 +78,12 @@ class Progress {
 function replayBatch(space: QueueSpace, { records, ref, pos }: Batch): void {
   const [bytes] = records.bytes; // replay hands out a batch as one chunk
   if (bytes === undefined) return;
+  const next = new BranchRecords();
   for (let i = 0; i < records.count; i++) {
     const offset = records.starts[i] as number;
     const end = i + 1 < records.count ? (records.starts[i + 1] as number) : bytes.length;
     const place = { ref, offset, length: end - offset };
-    apply(space, readEvent(bytes.subarray(offset, end), place, pos));
+    apply(space, next.take(readEvent(bytes.subarray(offset, end), place, pos)));
   }
 }
 

@@ -4,6 +4,7 @@
 // durable. A message whose record cannot be read or is damaged keeps its unit and all behind it: that is said once.
 import type { LogWriter } from '../wal/log-store.ts';
 import { standingOf } from '../queue/place.ts';
+import { memberOf } from '../queue/prepared.ts';
 import { NONE } from '../base/column.ts';
 import { MEMORY_REF, type Enqueued } from '../queue/event.ts';
 import { decodeMessage, isIntact } from './message-record.ts';
@@ -196,6 +197,7 @@ export class Reclaim {
     const event: Enqueued = {
       kind: 'enqueued',
       restated: true,
+      branch: 0,
       id: message.id,
       queue: entries.queue.get(entry),
       persistent: true,
@@ -217,6 +219,13 @@ export class Reclaim {
         position: standingOf(space, entry),
       });
     }
+    this.rejoin(entry);
+  }
+
+  /** A prepared branch keeps what it took and what it enqueued [DESIGN 5, Reclaim]. */
+  private rejoin(entry: number): void {
+    const joined = memberOf(this.engine.space, entry);
+    if (joined !== null) this.engine.relog(joined);
   }
 
   private damaged(ref: number, offset: number): Error {

@@ -5,7 +5,7 @@ import type { Selection } from '../queue/decide.ts';
 import type { Enqueued, Position } from '../queue/event.ts';
 import type { MessageId, MessageProperties } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { Branch } from '../queue/space.ts';
+import type { Branch } from '../queue/branches.ts';
 import type { Waiter } from '../queue/waiter.ts';
 import type { Qme } from '../../proto/codes.ts';
 import type { RecordBuffer } from './record-buffer.ts';
@@ -83,6 +83,8 @@ export interface Work {
   readonly memory: Enqueued[];
   /** Messages to be put before others at commit. */
   readonly placements: Placement[];
+  /** Room was set aside for preparing it. */
+  promised: boolean;
   /** Room set aside for its records. */
   reservedBytes: number;
   messages: number;

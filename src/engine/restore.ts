@@ -2,6 +2,7 @@
 // current. Rows of a queue that was made while the checkpoint was taken wait for its end, where that queue is named.
 import type { Ulog } from '../base/ulog.ts';
 import { apply } from '../queue/apply.ts';
+import type { Joined } from '../queue/event.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import {
   LogError,
@@ -63,6 +64,8 @@ class Reader {
   private head: CheckpointHead | null = null;
   private types: [string, string][] = [];
   private readonly waiting: ReadRow[] = [];
+  /** What prepared branches held when the checkpoint began: their entries are among the rows. */
+  private readonly members: Joined[] = [];
   private rows = 0;
   private expected = -1;
 
@@ -88,6 +91,7 @@ class Reader {
     if (this.head === null || this.expected !== this.rows || this.rest.length > 0)
       throw new LogError('Corrupt', `${info.id} is not whole: ${this.rows} rows of ${this.expected}`);
     for (const row of this.waiting) this.put(row);
+    for (const event of this.members) apply(this.space, event);
     return { space: this.space, after: info.from, to: info.to, time: this.head.time };
   }
 
@@ -102,7 +106,10 @@ class Reader {
           );
         return;
       case SECTION.RECORDS:
-        for (const event of readRecords(payload)) apply(this.space, event);
+        for (const event of readRecords(payload)) {
+          if (event.kind === 'joined') this.members.push(event);
+          else apply(this.space, event);
+        }
         return;
       case SECTION.TYPES:
         this.types = JSON.parse(payload.toString()) as [string, string][];

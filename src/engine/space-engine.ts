@@ -5,20 +5,25 @@ import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
+import type { TransactionId } from '../base/transaction-id.ts';
 import { apply } from '../queue/apply.ts';
+import type { Branch } from '../queue/branches.ts';
 import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { decide } from '../queue/decide.ts';
 import { isLogged, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
+import { queuesOf } from '../queue/prepared.ts';
 import type { Queue } from '../queue/queue.ts';
 import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
 import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
+import { COMMITTED_BYTES } from './branch-record.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { Dequeues } from './dequeues.ts';
 import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
 import { encodeEnqueued } from './message-record.ts';
+import { PreparedBranches } from './prepared.ts';
 import { Reclaim } from './reclaim.ts';
 import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
@@ -60,6 +65,7 @@ export class SpaceEngine {
   private readonly enqueues: Enqueues;
   private readonly dequeues: Dequeues;
   readonly upkeep: Upkeep;
+  readonly prepared: PreparedBranches;
   private readonly reclaim: Reclaim;
   private readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
@@ -96,6 +102,7 @@ export class SpaceEngine {
     this.journal.onAppended = (bytes) => this.appended(bytes);
     // What must stay possible on a full disk is set aside before anything else is admitted.
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
+    this.prepared = new PreparedBranches(this);
     this.armClockPair();
     this.noteThresholds();
     for (const queue of this.space.queues()) this.touched(queue);
@@ -146,10 +153,11 @@ export class SpaceEngine {
 
   openWork(): Work {
     return {
-      branch: this.space.openBranch(),
+      branch: this.space.branches.open(),
       records: new RecordBuffer(WORK_CHUNK_BYTES),
       memory: [],
       placements: [],
+      promised: false,
       reservedBytes: 0,
       messages: 0,
       bytes: 0,
@@ -162,17 +170,22 @@ export class SpaceEngine {
   /** Whether the space may take another transaction with work in it; each operation outside one needs one too [spec 5.3 #5, 8.4]. */
   hasSlot(work: Work | null): boolean {
     const { transactions } = this.space.attributes;
-    return transactions === 0 || work?.branch.active === true || this.space.activeBranches < transactions;
+    return transactions === 0 || work?.branch.active === true || this.space.branches.active < transactions;
   }
 
-  /** Makes a transaction's work in this space take effect as part of one batch; returns the batch to wait for. */
-  commit(work: Work): BatchNumber {
+  /**
+   * Makes a transaction's work in this space take effect as part of one batch; returns the batch to wait for. With `transaction` the log
+   * says that this one committed.
+   */
+  commit(work: Work, transaction: TransactionId | null = null): BatchNumber {
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = work.messages + branch.locks;
+    this.prepared.takeBack(work);
+    if (transaction !== null && changes > 0) this.sayCommitted(transaction);
     this.run({ kind: 'commit', branch: branch.number });
     if (work.messages > 0) this.enqueues.commit(work);
-    this.space.closeBranch(branch);
+    this.space.branches.close(branch);
     this.settle();
     return changes === 0 ? 0 : this.journal.batch;
   }
@@ -186,15 +199,10 @@ export class SpaceEngine {
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = branch.locks;
+    this.prepared.takeBack(work);
     this.enqueues.rollback(work);
-    this.run({
-      kind: 'rollback',
-      branch: branch.number,
-      ...this.now(),
-      newId: () => this.newId(),
-      mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
-    });
-    this.space.closeBranch(branch);
+    this.rollbackEntries(branch);
+    this.space.branches.close(branch);
     this.settle();
     return changes === 0 ? 0 : this.journal.batch;
   }
@@ -276,6 +284,28 @@ export class SpaceEngine {
   }
 
   // What follows is for the engine's own rooms.
+
+  /** What a branch took goes back by the retry rules [spec 2.6]. */
+  rollbackEntries(branch: Branch): void {
+    this.run({
+      kind: 'rollback',
+      branch: branch.number,
+      ...this.now(),
+      newId: () => this.newId(),
+      mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
+    });
+  }
+
+  /** What a work enqueued goes to its prepared branch. */
+  enqueueInBranch(work: Work): void {
+    this.enqueues.prepare(work);
+  }
+
+  /** Logs and applies what was decided elsewhere. */
+  say(event: Event): void {
+    this.usedSinceClockPair = true;
+    this.emit(event);
+  }
 
   /** Decides and applies one command. */
   run(command: Command): Qme {
@@ -420,6 +450,9 @@ export class SpaceEngine {
   }
 
   private noteChange(event: Event): void {
+    if (event.kind === 'branchEnded') {
+      for (const queue of queuesOf(this.space, event.branch)) this.touched(queue);
+    }
     if (event.kind !== 'removed' && event.kind !== 'moved') return;
     this.touched(this.space.queueOf(this.space.entryById(event.id)));
     if (event.kind === 'moved') this.touched(this.space.queueByNumber(event.queue));
@@ -434,7 +467,8 @@ export class SpaceEngine {
     if (event.kind === 'retried' && !journal.reserveSmall(CHANGE_BYTES)) return;
     if (event.kind === 'thresholdSet' && !this.reserveChange(QUEUE_CHANGE_BYTES)) return;
     encodeEvent(journal.records, event);
-    if (event.kind === 'removed') journal.changed(REMOVAL_BYTES);
+    // That a prepared branch took a message is said in the room for its removal, which the outcome will say.
+    if (event.kind === 'removed' || event.kind === 'joined') journal.changed(REMOVAL_BYTES);
     if (event.kind === 'retried' || event.kind === 'moved') journal.changed(CHANGE_BYTES);
   }
 
@@ -443,6 +477,13 @@ export class SpaceEngine {
     this.restatedBytes = 0;
     this.reclaim.appended(bytes - restated);
     this.checkpointer.appended(bytes);
+  }
+
+  /** The room for it is taken in advance: it goes out with records that had theirs. */
+  private sayCommitted(transaction: TransactionId): void {
+    this.journal.reserveAnyway(COMMITTED_BYTES);
+    this.say({ kind: 'committed', transaction });
+    this.journal.changed(COMMITTED_BYTES);
   }
 
   private armClockPair(): void {

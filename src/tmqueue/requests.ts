@@ -187,10 +187,7 @@ export class QueueRequests {
       };
     }
     const work = this.ports.transactions.enlist(transaction, served.engine);
-    if (work === null) {
-      const message = 'a transaction over more than one queue space is not yet supported by this release';
-      return { failure: QME.QMERELEASE, message };
-    }
+    if ('failure' in work) return work;
     return { served, qname, transaction, work, outer: null };
   }
 

@@ -1,7 +1,8 @@
 // What a record says, as names and values for people and programs: ids as clients see them, queues by name, instants as dates.
 // Invariant: names and values are one flat object, the same for lines and for JSON. It must not know batches.
+import { formatTransactionId } from '../base/transaction-id.ts';
 import { decodeMessage } from '../engine/message-record.ts';
-import { CLOCK, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
+import { CLOCK, MEMBER, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { queueName } from './records.ts';
@@ -80,6 +81,18 @@ export function fieldsOf(
       return { queue: event.attributes.name, number: event.queue, attributes: event.attributes };
     case 'spaceDefined':
       return { name: event.attributes.name, nextQueue: event.nextQueue, attributes: event.attributes };
+    case 'branchPrepared':
+    case 'branchEnded':
+    case 'committed': {
+      const { kind: _kind, transaction, ...rest } = event;
+      return { transaction: formatTransactionId(transaction), ...rest };
+    }
+    case 'joined': {
+      const member = event.member === MEMBER.LOCKED ? 'taken' : 'enqueued';
+      return { id: idOf(event.id), ...whereItIs(space, event.id), branch: event.branch, member };
+    }
+    case 'outcomesBegin':
+      return { forgottenThrough: formatTransactionId(event.forgotten), committed: event.ids.length };
     default:
       return event;
   }

@@ -39,6 +39,9 @@ export interface Machine extends Spot {
   /** The first directory of APPDIR, as written. */
   readonly appdir: string;
   readonly maxGtt: number;
+  /** TLOGDEVICE as written, or the default. */
+  readonly tlogDevice: string;
+  readonly tlogName: string;
 }
 
 export interface Group extends Spot {

@@ -134,8 +134,8 @@ const RESOURCES: Rules = {
 
 const MACHINES: Rules = {
   ...needed({ LMID: names(IDENT_MAX), APPDIR: text(TEXT_MAX, 1) }),
-  ...used({ MAXGTT: num(0, 32_767, 100) }),
-  ...later({ TLOGDEVICE: text(), TLOGNAME: names(IDENT_MAX), ENVFILE: text(), ULOGPFX: text() }),
+  ...used({ MAXGTT: num(0, 32_767, 100), TLOGDEVICE: text(), TLOGNAME: names(IDENT_MAX) }),
+  ...later({ ENVFILE: text(), ULOGPFX: text() }),
   ...ignored({
     ...ids(),
     TUXCONFIG: text(TEXT_MAX, 2),

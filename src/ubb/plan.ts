@@ -25,6 +25,8 @@ export interface HostPlan {
   /** From WSL -n; empty: the caller uses its default. */
   readonly listen: readonly ListenAddress[];
   readonly maxGtt: number;
+  /** The transaction log: an absolute directory, and the log's name on it. */
+  readonly tlog: { readonly device: string; readonly name: string };
   readonly blockTimeMs: number;
   /** 0: no ceiling. */
   readonly maxTranTimeS: number;
@@ -162,6 +164,7 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     appdir,
     listen: servers.flatMap(({ role }) => (role.kind === 'wsl' ? role.listen : [])),
     maxGtt: machine.maxGtt,
+    tlog: { device: resolve(appdir, machine.tlogDevice), name: machine.tlogName },
     blockTimeMs: domain.resources.blockTimeMs,
     maxTranTimeS: domain.resources.maxTranTimeS,
     notify: domain.resources.notify,

@@ -11,6 +11,6 @@ it('begin again at 1 after 2^32 − 1, but for those that are open', () => {
   const limits = { maxGtt: 10, maxTranTimeS: 0 };
   const first = new Transactions(clock, limits);
   expect([first.begin(client, 0)?.number, first.begin(client, 0)?.number]).toEqual([1, 2]);
-  const later = new Transactions(clock, limits, 0xffff_fffe);
+  const later = new Transactions(clock, limits, { last: 0xffff_fffe });
   expect([later.begin(client, 0)?.number, later.begin(client, 0)?.number]).toEqual([0xffff_ffff, 3]);
 });

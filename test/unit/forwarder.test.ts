@@ -248,7 +248,7 @@ describe('a forwarder that fails', () => {
     const queue = bench.engine.space.queue('S');
     expect([queue?.ready, queue?.locked, queue?.waiting]).toEqual([1, 0, 0]);
     expect([bench.seen, bench.lines('failed: broken; it stays down'), bench.commands]).toEqual([[], 1, []]);
-    expect(bench.engine.space.activeBranches).toBe(0);
+    expect(bench.engine.space.branches.active).toBe(0);
   });
 
   it('RESTART=Y: the next life takes the message; RCMD ran once, with GRPNO and SRVID', async () => {

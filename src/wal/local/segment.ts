@@ -35,6 +35,11 @@ export function spaceDirectoryName(space: string): string {
   return name === LOCK_FILE ? `%4C${name.slice(1)}` : name;
 }
 
+/** The directory of a transaction log on its device: no queue space has such a name. */
+export function tlogDirectoryName(name: string): string {
+  return `.tlog-${spaceDirectoryName(name)}`;
+}
+
 /** The queue space whose directory this is, or null: any other file of a device. */
 export function spaceOfDirectory(directory: string): string | null {
   try {
