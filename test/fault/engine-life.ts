@@ -222,7 +222,7 @@ function soon(run: () => void): void {
 }
 
 /** A disk whose slow calls take some turns of the loop, so that others come between; by seed. */
-class SlowFileIo extends FaultyFileIo {
+export class SlowFileIo extends FaultyFileIo {
   /** A sync says that it is done before it is. */
   lateSync = false;
   private readonly prng: Prng;
