@@ -111,7 +111,6 @@ export class Devices {
     checkFolder(plan.device, `transaction log ${plan.name} (TLOGDEVICE)`);
     await this.lock(plan.device);
     const store = await this.openLog(dir, TLOG_SEGMENT_BYTES);
-    const newIdentity = (): string => randomBytes(16).toString('hex');
     return openTlog(store, signal, { ...this.ports, newIdentity }).catch(async (error: unknown) => {
       await store.close();
       throw error;
@@ -206,6 +205,10 @@ export class Devices {
     }
     await durable(engine, batch);
   }
+}
+
+function newIdentity(): string {
+  return randomBytes(16).toString('hex');
 }
 
 function checkFolder(device: string, what: string): void {

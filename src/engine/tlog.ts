@@ -28,8 +28,9 @@ export async function openTlog(
     signal.throwIfAborted();
     if (batch.kind === 'takeover') continue;
     time.learn(batch.time);
-    const [bytes] = batch.records.bytes;
-    for (let i = 0; bytes !== undefined && i < batch.records.count; i++) {
+    const [bytes] = batch.records.bytes; // replay hands out a batch as one chunk
+    if (bytes === undefined) continue;
+    for (let i = 0; i < batch.records.count; i++) {
       const from = batch.records.starts[i] as number;
       const to = i + 1 < batch.records.count ? (batch.records.starts[i + 1] as number) : bytes.length;
       decisions.apply(readEvent(bytes.subarray(from, to), batch.pos));

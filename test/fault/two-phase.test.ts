@@ -84,7 +84,7 @@ class Life {
     const ports = {
       clock,
       ulog: SILENT,
-      soon: (run: () => void) => void setImmediate(run),
+      soon: (then: () => void) => void setImmediate(then),
       runCommand: () => {},
     };
     const { signal } = new AbortController();
@@ -185,6 +185,10 @@ async function admit(engine: SpaceEngine, command: DefineQueueCommand | DefineSp
   while (engine.define(command).later) await new Promise<void>((resolve) => engine.whenRoom(resolve));
 }
 
+function names(all: readonly string[]): string[] {
+  return all.filter((text) => text.startsWith('t')).toSorted();
+}
+
 function queueFor(text: string): string {
   return text.startsWith('m') ? 'M' : 'T';
 }
@@ -258,7 +262,6 @@ async function run(seed: number, cut: number, second: number): Promise<'cut' | '
   expect(life.engines.map((engine) => engine.prepared.list().length)).toEqual([0, 0]);
   expect(life.tlog.decisions.size).toBe(0);
   const [one, two] = (await life.contents()) as [string[], string[]];
-  const names = (all: string[]): string[] => all.filter((text) => text.startsWith('t')).toSorted();
   expect(names(one)).toEqual(names(two));
   expect(
     one
