@@ -28,11 +28,24 @@ export class Branch {
   first = NONE;
   last = NONE;
   locks = 0;
+  /** The queues that it ever held something of, by number: the first, and the others if there were more. */
+  private queue = NONE;
+  private otherQueues: Set<number> | null = null;
   /** It holds or has enqueued something, ever: it counts as a transaction of the space. */
   active = false;
 
   constructor(number: number) {
     this.number = number;
+  }
+
+  get queues(): number[] {
+    if (this.queue === NONE) return [];
+    return [this.queue, ...(this.otherQueues ?? [])];
+  }
+  noteQueue(queue: number): void {
+    if (queue === this.queue) return;
+    if (this.queue === NONE) this.queue = queue;
+    else (this.otherQueues ??= new Set()).add(queue);
   }
 }
 
@@ -291,7 +304,7 @@ export class QueueSpace {
     queue.ready++;
     this.indexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.add(entry);
-    if (queue.waiting > 0) this.offers.push(entry);
+    if (queue.waiting > 0 && !queue.walked) this.offers.push(entry);
   }
   leaveReady(entry: number): void {
     const queue = this.queueOf(entry);
@@ -326,7 +339,9 @@ export class QueueSpace {
     branch.last = entry;
     branch.locks++;
     this.activate(branch);
-    this.queueOf(entry).locked++;
+    const queue = this.queueOf(entry);
+    branch.noteQueue(queue.number);
+    queue.locked++;
   }
   leaveLocked(entry: number): void {
     const { entries } = this;
