@@ -65,7 +65,9 @@ export class Checkpointer {
     this.tail = 0;
     let writer: SnapshotWriter | null = null;
     try {
-      writer = await this.store.snapshots.begin(this.writer.lastPos, this.writer.epoch);
+      // The oldest batch not wholly applied, and all after it, are read again.
+      const from = Math.min(this.writer.lastPos, engine.endings.from);
+      writer = await this.store.snapshots.begin(from, this.writer.epoch);
       await this.writeAll(writer);
       await engine.whenDurable();
       if (this.isOver) await writer.abort();

@@ -50,10 +50,12 @@ export class Enqueues {
   }
 
   put(request: EnqueueRequest): EnqueueOutcome {
-    const { space, journal } = this.engine;
+    const { space, journal, endings } = this.engine;
     const { work, terms, properties, data } = request;
     const queue = space.queue(request.qname);
     if (queue === undefined) return { ...refusal(QME.QMEBADQUEUE), batch: space.namesBatch };
+    // Where the message that it names stands, or whether, is known when the ending is over. Nothing else here depends on it.
+    if (endings.isHeld(queue) && terms?.position instanceof Uint8Array) return LATER;
     const code = this.checkTerms(queue, request);
     // A pause is an answer only when it is durable, as every other.
     if (code !== QME.OK) return { ...refusal(code), batch: code === QME.QMESHARE ? queue.lastBatch : 0 };
@@ -62,9 +64,10 @@ export class Enqueues {
     const { nowMs, wallMs } = now;
     const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, nowMs, wallMs });
     const recordBytes = enqueuedBytes(properties, data, event.timing === null);
-    if (!this.engine.hasSlot(work)) return refusal(QME.QMENOSPACE);
     const { persistent } = event;
-    if (checkLimits(space, { persistent, recordBytes }) !== QME.OK) return refusal(QME.QMENOSPACE);
+    const isFull = !this.engine.hasSlot(work) || checkLimits(space, { persistent, recordBytes }) !== QME.OK;
+    // What is ending may leave room.
+    if (isFull) return endings.isBusy ? LATER : refusal(QME.QMENOSPACE);
     if (work !== null && exceeds(work, recordBytes)) return refusal(QME.QMENOSPACE);
     // What is put before another has a record more.
     const placed =
@@ -118,12 +121,67 @@ export class Enqueues {
     for (const placement of work.placements) this.place(placement);
   }
 
+  /** The same as `commit` for a large one: its records are in the open batch when this returns, and are applied by the steps, one message each. */
+  beginCommit(work: Work): Generator<void, void> {
+    const { journal } = this.engine;
+    const at = { ref: journal.ref, offset: 0 };
+    this.workBytes -= work.bytes;
+    if (work.records.count > 0) {
+      at.offset = journal.records.adopt(work.records);
+      journal.changed(this.reservedUntilAppended(work));
+    }
+    return this.commitSteps(work, at);
+  }
+
   /** What a transaction enqueued is given up. */
   rollback(work: Work): void {
+    for (const steps = this.rollbackSteps(work); steps.next().done !== true;);
+  }
+
+  /** The same, one message a step. */
+  *rollbackSteps(work: Work): Generator<void, void> {
     this.forget(work);
     this.engine.journal.release(work.reservedBytes);
     work.reservedBytes = 0;
-    for (const { place } of work.memory) this.engine.space.memory.release(place.offset);
+    for (const { place } of work.memory) {
+      this.engine.space.memory.release(place.offset);
+      yield;
+    }
+  }
+
+  private *commitSteps(work: Work, at: { ref: number; offset: number }): Generator<void, void> {
+    const { engine } = this;
+    const { space } = engine;
+    const { records } = work;
+    for (let i = 0; i < records.count; i++) {
+      const offset = records.startOf(i);
+      const length = records.endOf(i) - offset;
+      const record = asBuffer(records.slice(offset, Math.min(length, EVENT_BYTES)));
+      space.usage.messages--;
+      space.usage.pages -= pagesOf(length);
+      apply(space, readEnqueued(record, { ref: at.ref, offset: at.offset + offset, length }));
+      yield;
+    }
+    for (const event of work.memory) {
+      space.usage.messages--;
+      apply(space, event);
+      yield;
+    }
+    for (const [queue, count] of work.queues) {
+      queue.pending -= count;
+      queue.lastBatch = engine.journal.batch;
+    }
+    for (const placement of work.placements) {
+      this.place(placement);
+      yield;
+    }
+  }
+
+  /** Room that a transaction's records need no longer when the open batch is appended: all but that for their removal. */
+  private reservedUntilAppended(work: Work): number {
+    const bytes = work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES;
+    work.reservedBytes = 0;
+    return bytes;
   }
 
   private checkTerms(queue: Queue, { terms, work }: EnqueueRequest): Qme {
@@ -243,13 +301,12 @@ export class Enqueues {
       const record = journal.records.slice(offset, Math.min(length, EVENT_BYTES));
       apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }, branch));
     }
-    journal.changed(work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES);
-    work.reservedBytes = 0;
+    journal.changed(this.reservedUntilAppended(work));
   }
 
   private awaitRoom(): void {
-    const { journal } = this.engine;
-    const coming = journal.roomComing() ?? journal.committed() ?? Promise.resolve();
+    const { journal, endings } = this.engine;
+    const coming = journal.roomComing() ?? journal.committed() ?? endings.settled() ?? Promise.resolve();
     const resume = (): void => {
       this.resuming = true;
       const waiting = this.waitingForRoom;

@@ -61,7 +61,7 @@ export class PreparedBranches {
     const enqueued = work.records.count;
     engine.say({ kind: 'branchPrepared', branch: branch.number, transaction, tlog, enqueued });
     journal.changed(BRANCH_BYTES.PREPARED);
-    engine.enqueueInBranch(work);
+    engine.enqueues.prepare(work);
     engine.run({ kind: 'prepare', branch: branch.number });
     engine.settle();
     return journal.batch;

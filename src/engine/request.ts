@@ -11,7 +11,10 @@ import type { Qme } from '../../proto/codes.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 import type { StoredMessage } from './message-record.ts';
 
-/** Number of a batch of this engine since its start, growing by one. 0: nothing to wait for. */
+/**
+ * Number of a batch of this engine since its start, growing by one. 0: nothing to wait for. Below 0: a large transaction is ending, and its
+ * last batch is not known yet [Endings].
+ */
 export type BatchNumber = number;
 
 /** Why a request failed: a QME diagnostic (negative) or a tperrno (positive). */

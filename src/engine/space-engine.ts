@@ -20,6 +20,7 @@ import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
 import { COMMITTED_BYTES } from './branch-record.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { Dequeues } from './dequeues.ts';
+import { Endings } from './endings.ts';
 import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
 import { encodeEnqueued } from './message-record.ts';
@@ -62,10 +63,11 @@ export class SpaceEngine {
   readonly timers: TimerQueue;
   readonly time: SpaceClock;
   private readonly ports: EnginePorts;
-  private readonly enqueues: Enqueues;
+  readonly enqueues: Enqueues;
   private readonly dequeues: Dequeues;
   readonly upkeep: Upkeep;
   readonly prepared: PreparedBranches;
+  readonly endings: Endings;
   private readonly reclaim: Reclaim;
   private readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
@@ -97,6 +99,7 @@ export class SpaceEngine {
     this.enqueues = new Enqueues(this);
     this.dequeues = new Dequeues(this);
     this.upkeep = new Upkeep(this, ports.soon);
+    this.endings = new Endings(this, ports.soon);
     this.reclaim = new Reclaim(this, opened.writer);
     this.checkpointer = new Checkpointer(this, opened);
     this.journal.onAppended = (bytes) => this.appended(bytes);
@@ -113,9 +116,10 @@ export class SpaceEngine {
   set onFailure(run: (error: LogError) => void) {
     this.journal.onFailure = (error) => {
       this.timers.close();
-      this.upkeep.close(QME.QMESYSTEM);
       this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
+      this.upkeep.close(QME.QMESYSTEM);
+      this.endings.fail();
       run(error);
     };
   }
@@ -182,6 +186,7 @@ export class SpaceEngine {
     const { branch } = work;
     const changes = work.messages + branch.locks;
     this.prepared.takeBack(work);
+    if (this.endings.isLarge(changes)) return this.endings.commit(work, transaction);
     if (transaction !== null && changes > 0) this.sayCommitted(transaction);
     this.run({ kind: 'commit', branch: branch.number });
     if (work.messages > 0) this.enqueues.commit(work);
@@ -200,6 +205,7 @@ export class SpaceEngine {
     const { branch } = work;
     const changes = branch.locks;
     this.prepared.takeBack(work);
+    if (this.endings.isLarge(changes + work.memory.length)) return this.endings.rollback(work);
     this.enqueues.rollback(work);
     this.rollbackEntries(branch);
     this.space.branches.close(branch);
@@ -262,15 +268,17 @@ export class SpaceEngine {
 
   /** Lets what depends on `batch` go when it is durable. */
   hold(batch: BatchNumber, held: Held): void {
-    this.journal.hold(batch, held);
+    if (batch < 0) this.endings.hold(batch, held);
+    else this.journal.hold(batch, held);
   }
 
   /** Takes nothing new, ends everything that waits with QMEABORTED, and resolves when all that was decided is durable. */
   async quiesce(): Promise<void> {
     this.stopping = true;
-    this.upkeep.close(QME.QMEABORTED);
     this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
+    this.upkeep.close(QME.QMEABORTED);
+    await this.endings.settled();
     await this.journal.settled();
   }
 
@@ -290,15 +298,11 @@ export class SpaceEngine {
     this.run({
       kind: 'rollback',
       branch: branch.number,
+      limit: Infinity,
       ...this.now(),
       newId: () => this.newId(),
       mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
     });
-  }
-
-  /** What a work enqueued goes to its prepared branch. */
-  enqueueInBranch(work: Work): void {
-    this.enqueues.prepare(work);
   }
 
   /** Logs and applies what was decided elsewhere. */
@@ -369,6 +373,13 @@ export class SpaceEngine {
     return { epoch: this.epoch, counter: this.counter };
   }
 
+  /** Makes so many ids at once, for later; each call of what it returns gives the next. */
+  newIds(count: number): () => MessageId {
+    let { counter } = this;
+    this.counter += count;
+    return () => ({ epoch: this.epoch, counter: ++counter });
+  }
+
   /** Space time and wall clock, now. */
   now(): { nowMs: number; wallMs: number } {
     return { nowMs: this.time.nowMs(), wallMs: this.wallMs() };
@@ -390,6 +401,11 @@ export class SpaceEngine {
     if (!this.journal.reserveSmall(bytes)) return false;
     this.journal.changed(bytes);
     return true;
+  }
+
+  /** Nothing was offered on these queues for a while. */
+  offerAgain(queues: Iterable<Queue>): void {
+    for (const queue of queues) this.dequeues.offerAgain(queue);
   }
 
   /** This queue's usage has changed. */
@@ -421,7 +437,10 @@ export class SpaceEngine {
         failed: () => {},
       });
     };
-    for (const queue of queues) checkThresholds(this.space, queue, { out: this.sink, fire });
+    for (const queue of queues) {
+      if (queue.walked) this.changedQueues.add(queue);
+      else checkThresholds(this.space, queue, { out: this.sink, fire });
+    }
   }
 
   /** All definitions must fit where the log repeats them: a log whose next segment cannot be opened is dead. */
@@ -480,7 +499,7 @@ export class SpaceEngine {
   }
 
   /** The room for it is taken in advance: it goes out with records that had theirs. */
-  private sayCommitted(transaction: TransactionId): void {
+  sayCommitted(transaction: TransactionId): void {
     this.journal.reserveAnyway(COMMITTED_BYTES);
     this.say({ kind: 'committed', transaction });
     this.journal.changed(COMMITTED_BYTES);

@@ -46,12 +46,25 @@ export class Branch extends EntryList {
   /** Enqueued, and visible only after a commit. Empty before the branch is prepared. */
   readonly pending = new EntryList();
   prepared: PreparedFor | null = null;
+  /** The queues that it ever held something of, by number: the first, and the others if there were more. */
+  private queue = NONE;
+  private otherQueues: Set<number> | null = null;
   /** It holds or has enqueued something, ever: it counts as a transaction of the space. */
   active = false;
 
   constructor(number: number) {
     super();
     this.number = number;
+  }
+
+  get queues(): number[] {
+    if (this.queue === NONE) return [];
+    return [this.queue, ...(this.otherQueues ?? [])];
+  }
+  noteQueue(queue: number): void {
+    if (queue === this.queue) return;
+    if (this.queue === NONE) this.queue = queue;
+    else (this.otherQueues ??= new Set()).add(queue);
   }
 
   get locks(): number {

@@ -66,6 +66,8 @@ export interface CommitCommand {
 export interface RollbackCommand {
   readonly kind: 'rollback';
   readonly branch: number;
+  /** So many entries at most: a large branch is walked in steps. */
+  readonly limit: number;
   /** Space time and wall clock. */
   readonly nowMs: number;
   readonly wallMs: number;

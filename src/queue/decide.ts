@@ -47,8 +47,7 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       }
       return QME.OK;
     case 'rollback':
-      for (const entry of heldBy(space.branches.get(command.branch)))
-        rollbackEntry(space, entry, { command, out });
+      rollback(space, command, out);
       return QME.OK;
     case 'prepare':
       sayLocked(space, space.branches.get(command.branch), out);
@@ -102,6 +101,15 @@ function selectByMsgid(space: QueueSpace, queue: Queue, selection: Selection): S
   if (selection.corrid === null) return entry;
   const row = space.entries.corrid.get(entry);
   return row !== NONE && space.corrids.value.equals(row, selection.corrid) ? entry : QME.QMENOMSG;
+}
+
+function rollback(space: QueueSpace, command: RollbackCommand, out: EventSink): void {
+  let left = command.limit;
+  for (const entry of heldBy(space.branches.get(command.branch))) {
+    if (left === 0) return;
+    rollbackEntry(space, entry, { command, out });
+    left--;
+  }
 }
 
 /** [spec 2.6] */

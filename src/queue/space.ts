@@ -255,7 +255,7 @@ export class QueueSpace {
     queue.ready++;
     this.indexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.add(entry);
-    if (queue.waiting > 0) this.offers.push(entry);
+    if (queue.waiting > 0 && !queue.walked) this.offers.push(entry);
   }
   leaveReady(entry: number): void {
     const queue = this.queueOf(entry);
@@ -282,7 +282,9 @@ export class QueueSpace {
   enterLocked(entry: number, branch: Branch): void {
     this.entries.state.set(entry, ENTRY.LOCKED);
     this.enterBranch(entry, branch, branch);
-    this.queueOf(entry).locked++;
+    const queue = this.queueOf(entry);
+    branch.noteQueue(queue.number);
+    queue.locked++;
   }
   leaveLocked(entry: number): void {
     this.leaveBranch(entry, this.branches.get(this.entries.owner.get(entry)));

@@ -44,8 +44,11 @@ class Life {
   works: Work[] = [];
   private prepared = 0;
   private due: (() => void)[] = [];
+  private readonly sliceEntries: number;
 
-  constructor(segmentBytes: number) {
+  /** @param sliceEntries transactions with more to do than this end in slices of this */
+  constructor(segmentBytes: number, sliceEntries = 1000) {
+    this.sliceEntries = sliceEntries;
     this.clock = new ManualClock();
     this.log = openMemoryLog({ clock: this.clock, segmentBytes });
   }
@@ -56,6 +59,7 @@ class Life {
     const soon = (run: () => void): void => void this.due.push(run);
     const ports = { clock: this.clock, ulog, soon, runCommand: () => {} };
     this.engine = await openSpace(this.log, new AbortController().signal, ports);
+    this.engine.endings.sliceEntries = this.sliceEntries;
     this.engine.define({ kind: 'defineSpace', attributes: spaceAttributes('S', { errorQueue: 'ERR' }) });
     for (const [i, name] of QUEUES.entries()) {
       const attributes = queueAttributes(name, {
@@ -181,24 +185,23 @@ const codes = fc.array(fc.integer({ min: 0, max: 2 ** 30 }), { minLength: 10, ma
 
 /** Lives, with a checkpoint taken while it goes on, and ends with all that was decided durable. */
 async function live(
-  before: readonly number[],
-  during: readonly number[],
-  after: readonly number[],
+  [before, during, after]: readonly (readonly number[])[],
+  sliceEntries?: number,
 ): Promise<Life> {
-  const life = await new Life(16 * 1024).open();
-  for (const code of before) {
+  const life = await new Life(16 * 1024, sliceEntries).open();
+  for (const code of before ?? []) {
     life.step(code);
     if (code % 3 === 0) await life.turn();
   }
   await life.settle();
   const checkpoint = life.engine.checkpoint();
-  for (const code of during) {
+  for (const code of during ?? []) {
     life.step(code);
     if (code % 2 === 0) await life.turn();
   }
   await life.settle();
   await checkpoint;
-  for (const code of after) {
+  for (const code of after ?? []) {
     life.step(code);
     if (code % 3 === 0) await life.turn();
   }
@@ -210,8 +213,8 @@ async function live(
 describe('a checkpoint', () => {
   it('and the tail of the log are the space that was lived, with every checkpoint and without', async () => {
     await fc.assert(
-      fc.asyncProperty(codes, codes, codes, async (before, during, after) => {
-        const life = await live(before, during, after);
+      fc.asyncProperty(fc.tuple(codes, codes, codes), fc.constantFrom(1, 2, 1000), async (steps, slice) => {
+        const life = await live(steps, slice);
         const lived = contents(life);
         expect((await life.log.snapshots.list()).length).toBeGreaterThan(0);
         life.log.crash();
@@ -228,11 +231,7 @@ describe('a checkpoint', () => {
   }, 120_000);
 
   it('saves reading: only what follows it is replayed', async () => {
-    const life = await live(
-      Array.from({ length: 300 }, (_, i) => i * 977),
-      [],
-      [1, 2, 3],
-    );
+    const life = await live([Array.from({ length: 300 }, (_, i) => i * 977), [], [1, 2, 3]]);
     const [info] = await life.log.snapshots.list();
     expect(info?.from).toBeGreaterThan(life.log.stat().first);
     expect(info?.to).toBeLessThanOrEqual(life.log.stat().last);
@@ -256,7 +255,7 @@ describe('a checkpoint', () => {
   });
 
   it('that the log does not reach is damage', async () => {
-    const life = await live([1, 2, 3], [4, 5], []);
+    const life = await live([[1, 2, 3], [4, 5], []]);
     const [info] = await life.log.snapshots.list();
     life.log.crash();
     const beyond = { ...info, to: 1e9 };

@@ -77,7 +77,7 @@ class Harness {
     if (branch === undefined) return;
     const { number } = branch;
     const now = { nowMs: this.now, wallMs: this.now };
-    const moves = { newId: () => this.newId(), mayMove: () => true };
+    const moves = { limit: Infinity, newId: () => this.newId(), mayMove: () => true };
     this.run(
       commit ? { kind: 'commit', branch: number } : { kind: 'rollback', branch: number, ...now, ...moves },
     );
