@@ -3,6 +3,7 @@ import { QME, TPERRNO, tperrnoName, qmeName } from '../../proto/codes.ts';
 import type { ErrorReply, Reply } from '../../proto/message.ts';
 import { OP } from '../../proto/codes.ts';
 import type { Failure, Held } from '../engine/request.ts';
+import type { Ending } from './transactions.ts';
 
 export interface ReplyPort {
   /** Queues a reply for sending; dropped when the other side is gone. */
@@ -29,6 +30,12 @@ export class HeldReply implements Held {
 
 export const LOG_FAILED =
   'the log of the queue space failed: whether this took effect is known when the daemon has been started again';
+
+/** Lets go what waits for the end of a transaction. */
+export function whenEnded(ending: Ending, held: Held): void {
+  if (ending.engine === null) held.released();
+  else ending.engine.hold(ending.batch, held);
+}
 
 /** An error reply from a failure: a diagnostic (negative) travels with TPEDIAGNOSTIC. */
 export function errorReply(id: number, failure: Failure, message: string): ErrorReply {

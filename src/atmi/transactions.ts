@@ -3,20 +3,33 @@
 // and remembered until its initiator ends it: requests in it get TPETIME, its commit TPEABORT. Nothing revives an ended transaction.
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
-import { QME, TPERRNO } from '../../proto/codes.ts';
+import { JOINED_TX, QME, TP_CMT, TPERRNO } from '../../proto/codes.ts';
 import type { BatchNumber, Failure, Work } from '../engine/request.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
 import type { Client } from './client.ts';
 
 /** "The largest value the system supports" [tpbegin], in seconds: its milliseconds are exact on any clock. Larger ones are taken as this. */
 const TIMEOUT_MAX_S = 8_000_000_000_000;
-/** The wire has 32 bits for the number [PROTOCOL 5]. */
-const NUMBER_MAX = 0xffff_ffff;
+/** The numbers above are those of joined transactions [PROTOCOL 7]. */
+const NUMBER_MAX = JOINED_TX - 1;
+
+/** Something that ends with a transaction: a call in it that has no answer yet, or its suspension. */
+export interface Dependent {
+  /** Its time is over (TPETIME), or whoever began it gave it up (TPGOTSIG). */
+  over(failure: Failure): void;
+}
 
 export class Transaction {
-  readonly number: number;
-  /** null: the daemon's own, e.g. a forwarder's. */
-  readonly owner: Client | null;
+  /** On the connection of its owner. */
+  number: number;
+  /** null: the daemon's own, e.g. a forwarder's, or a suspended one. */
+  owner: Client | null;
+  /** Calls in it that its owner or a service in it made and that have no answer. */
+  readonly calls = new Set<Dependent>();
+  /** Its suspensions, also those that are over by tpresume; made with the first. */
+  suspensions: Set<Dependent> | null = null;
+  /** One of TP_CMT: when tpcommit is to return. Over one space both are one. */
+  commitReturn: number = TP_CMT.TP_CMT_COMPLETE;
   state: 'active' | 'rollback-only' | 'ended' = 'active';
   engine: SpaceEngine | null = null;
   work: Work | null = null;
@@ -87,6 +100,27 @@ export class Transactions {
     return transaction;
   }
 
+  /** AUTOTRAN: the daemon's own, for a service; null: MAXGTT is reached. */
+  beginFor(timeoutS: number): Transaction | null {
+    if (this.open.size >= this.limits.maxGtt) return null;
+    const transaction = this.create(null);
+    this.arm(transaction, timeoutS);
+    return transaction;
+  }
+
+  /** tpsuspend: it is on no connection any more, and its time runs on. */
+  detach(transaction: Transaction): void {
+    transaction.owner?.transactions.delete(transaction.number);
+    transaction.owner = null;
+  }
+
+  /** tpresume: it is this client's now, under a number of that connection. */
+  attach(transaction: Transaction, client: Client): void {
+    transaction.number = this.nextNumber(client);
+    transaction.owner = client;
+    client.transactions.set(transaction.number, transaction);
+  }
+
   /** A transaction of the daemon's own; it has a time limit and counts against MAXGTT from `arm` on. */
   beginOwn(): Transaction {
     return this.create(null);
@@ -100,6 +134,8 @@ export class Transactions {
     transaction.deadline = this.timers.set(this.clock.monoMs() + seconds * 1000, () => {
       transaction.deadline = null;
       this.doom(transaction, TPERRNO.TPETIME);
+      // After another failure a service may go on to its end, and say itself what became of it; now nobody waits any more.
+      tellDependents(transaction, TPERRNO.TPETIME);
     });
   }
 
@@ -115,6 +151,11 @@ export class Transactions {
   /** Takes note that a request of this transaction failed; some failures end it. */
   failed(transaction: Transaction, failure: Failure): void {
     if (FATAL.has(failure)) this.doom(transaction, failure);
+  }
+
+  /** Nothing of it can be committed any more: rolled back, and TPETIME to whoever works in it until it is ended. */
+  spoil(transaction: Transaction): void {
+    this.doom(transaction, TPERRNO.TPGOTSIG);
   }
 
   /** tpcommit. null: it could not be committed and has been rolled back (TPEABORT). */
@@ -160,9 +201,13 @@ export class Transactions {
   }
 
   private create(owner: Client | null): Transaction {
+    return new Transaction(this.nextNumber(owner), owner);
+  }
+
+  private nextNumber(owner: Client | null): number {
     do this.last = this.last >= NUMBER_MAX ? 1 : this.last + 1;
     while (owner?.transactions.has(this.last) === true);
-    return new Transaction(this.last, owner);
+    return this.last;
   }
 
   private doom(transaction: Transaction, failure: Failure): void {
@@ -182,10 +227,21 @@ export class Transactions {
     transaction.engine = null;
     this.open.delete(transaction);
     transaction.owner?.transactions.delete(transaction.number);
+    tellDependents(transaction, TPERRNO.TPGOTSIG);
   }
 
   private disarm(transaction: Transaction): void {
     if (transaction.deadline !== null) this.timers.cancel(transaction.deadline);
     transaction.deadline = null;
   }
+}
+
+/** Each is told once: what it does then may end the transaction. */
+function tellDependents(transaction: Transaction, failure: Failure): void {
+  const { calls, suspensions } = transaction;
+  if (calls.size === 0 && suspensions === null) return;
+  const dependents = [...calls, ...(suspensions ?? [])];
+  calls.clear();
+  transaction.suspensions = null;
+  for (const dependent of dependents) dependent.over(failure);
 }

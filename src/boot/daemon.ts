@@ -7,6 +7,7 @@ import { DEFAULT_ADDRESS, LIMIT, TPU } from '../../proto/codes.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
+import { Joins } from '../atmi/joins.ts';
 import { ServiceRules } from '../atmi/service-rules.ts';
 import { Services } from '../atmi/services.ts';
 import { Transactions } from '../atmi/transactions.ts';
@@ -85,7 +86,12 @@ export class Daemon {
       maxTranTimeS: plan.maxTranTimeS,
     });
     const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
-    this.services = new Services(ports.clock, messageBytesMax, new ServiceRules(plan.services));
+    this.services = new Services({
+      clock: ports.clock,
+      messageBytesMax,
+      joins: new Joins(this.transactions),
+      rules: new ServiceRules(plan.services),
+    });
     this.unsolicited = new UnsolicitedMessages({
       clock: ports.clock,
       lmid: plan.lmid,

@@ -228,6 +228,7 @@ export class Forwarder implements Taker, Caller {
       message,
       transaction,
       isOneWay,
+      isOutside,
       blockedUntilMs,
     });
     this.under = call;
