@@ -111,6 +111,25 @@ export interface Abort {
   id: number;
   tx: number;
 }
+/** COMMIT of a caller that said tpscmt before it [spec 3.3]. */
+export interface CommitAt extends Omit<Commit, 'op'> {
+  op: typeof OP.COMMITAT;
+  /** One of TP_CMT. */
+  when: number;
+}
+/** tpsuspend [spec 3.3]. */
+export interface Suspend {
+  op: typeof OP.SUSPEND;
+  id: number;
+  tx: number;
+}
+/** tpresume [spec 3.3]. */
+export interface Resume {
+  op: typeof OP.RESUME;
+  id: number;
+  /** 16 bytes: what SUSPEND answered. */
+  tranid: Uint8Array;
+}
 export interface Cancel {
   op: typeof OP.CANCEL;
   id: number;
@@ -240,7 +259,10 @@ export type Request =
   | Forward
   | Notify
   | Broadcast
-  | Ack;
+  | Ack
+  | Suspend
+  | Resume
+  | CommitAt;
 
 /**
  * What decodeRequest and decodeReply give for bytes that are not a message of this protocol: a value, never a throw. `op` 0 is no
@@ -289,6 +311,19 @@ export interface BeginReply {
   id: number;
   tx: number;
 }
+export interface SuspendReply {
+  op: typeof OP.SUSPEND;
+  id: number;
+  /** 16 bytes, for one RESUME. */
+  tranid: Uint8Array;
+}
+export interface ResumeReply {
+  op: typeof OP.RESUME;
+  id: number;
+  tx: number;
+  /** Milliseconds until the daemon rolls it back; 0: no limit. */
+  timeoutMs: number;
+}
 export interface CancelReply {
   op: typeof OP.CANCEL;
   id: number;
@@ -326,6 +361,7 @@ export interface DoneReply {
   op:
     | typeof OP.GOODBYE
     | typeof OP.COMMIT
+    | typeof OP.COMMITAT
     | typeof OP.ABORT
     | typeof OP.ADVERTISE
     | typeof OP.UNADVERTISE
@@ -374,6 +410,8 @@ export type Reply =
   | EnqueueReply
   | DequeueReply
   | BeginReply
+  | SuspendReply
+  | ResumeReply
   | CancelReply
   | CallReply
   | BindReply

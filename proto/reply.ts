@@ -19,8 +19,10 @@ import type {
   Members,
   QctlOut,
   Reply,
+  ResumeReply,
   ServiceRequest,
   StatReply,
+  SuspendReply,
   TypedData,
   Unsolicited,
 } from './message.ts';
@@ -53,6 +55,9 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.NOTIFY + REPLY_BIT]: 2,
   [OP.BROADCAST + REPLY_BIT]: 2,
   [OP.PRIOCALL + REPLY_BIT]: 7,
+  [OP.SUSPEND + REPLY_BIT]: 3,
+  [OP.RESUME + REPLY_BIT]: 4,
+  [OP.COMMITAT + REPLY_BIT]: 2,
   [OP.PING]: 2,
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
@@ -142,6 +147,7 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
       return encodeDequeueReply(writer, reply);
     case OP.GOODBYE:
     case OP.COMMIT:
+    case OP.COMMITAT:
     case OP.ABORT:
     case OP.ADVERTISE:
     case OP.UNADVERTISE:
@@ -166,6 +172,8 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
     case OP.STAT:
     case OP.BIND:
     case OP.ADMIN:
+    case OP.SUSPEND:
+    case OP.RESUME:
       return encodeCold(writer, reply);
   }
 }
@@ -195,7 +203,16 @@ function encodeUnsolicited(writer: FrameWriter, reply: Unsolicited): void {
   writer.end();
 }
 
-type ColdReply = HelloReply | BeginReply | CancelReply | CallReply | StatReply | BindReply | AdminReply;
+type ColdReply =
+  | HelloReply
+  | BeginReply
+  | CancelReply
+  | CallReply
+  | StatReply
+  | BindReply
+  | AdminReply
+  | SuspendReply
+  | ResumeReply;
 
 function encodeCold(writer: FrameWriter, reply: ColdReply): void {
   const op = reply.op + REPLY_BIT;
@@ -212,6 +229,13 @@ function encodeCold(writer: FrameWriter, reply: ColdReply): void {
       break;
     case OP.BEGIN:
       writer.int(reply.tx);
+      break;
+    case OP.SUSPEND:
+      writer.bin(reply.tranid);
+      break;
+    case OP.RESUME:
+      writer.int(reply.tx);
+      writer.int(reply.timeoutMs);
       break;
     case OP.CANCEL:
       writer.bool(reply.found);
@@ -324,6 +348,12 @@ function decodeCold(op: number, id: number): Reply | null {
       return decodeAdminReply(id);
     case OP.STAT + REPLY_BIT:
       return decodeStatReply(id);
+    case OP.COMMITAT + REPLY_BIT:
+      return { op: OP.COMMITAT, id };
+    case OP.SUSPEND + REPLY_BIT:
+      return { op: OP.SUSPEND, id, tranid: cursor.binOf('tranid', LIMIT.TRANIDLEN) };
+    case OP.RESUME + REPLY_BIT:
+      return decodeResumeReply(id);
     default:
       return null;
   }
@@ -357,6 +387,11 @@ function decodeHelloReply(id: number): HelloReply {
     blockTimeMs: cursor.uint('blockTimeMs', SAFE_MAX),
     product: cursor.str('product', STRING),
   };
+}
+
+function decodeResumeReply(id: number): ResumeReply {
+  const tx = cursor.uint('tx', U32_MAX);
+  return { op: OP.RESUME, id, tx, timeoutMs: cursor.uint('timeoutMs', SAFE_MAX) };
 }
 
 function decodeCallReply(op: CallReply['op'], id: number): CallReply {

@@ -1,7 +1,8 @@
 // One transaction at the daemon, bound to the connection that began it. Invariants: a transaction whose connection is gone has been rolled
 // back: committing it is TPEABORT, aborting it succeeds; it is ended at most once. Several may be open beside each other on one socket.
 // Must not know what is done inside it.
-import { OP, TPERRNO } from '../../proto/codes.ts';
+import { JOINED_TX, OP, TPERRNO } from '../../proto/codes.ts';
+import { ownBytes } from './buffer.ts';
 import type { Connection } from './connection.ts';
 import { TpError } from './error.ts';
 import { PlainCall, type TxRef } from './pending.ts';
@@ -20,13 +21,37 @@ export class Tx implements TxRef {
   readonly carrier: Connection;
   readonly endsAtMs: number;
   ended = false;
+  /** Something failed on this side that makes it rollback-only. */
+  spoiled = false;
+  /** A service takes part in its caller's; it is not for it to end. */
+  readonly isJoined: boolean;
   private readonly session: Session;
 
-  private constructor(session: Session, at: { number: number; carrier: Connection; timeoutS: number }) {
+  private constructor(session: Session, at: { number: number; carrier: Connection; timeoutMs: number }) {
     this.session = session;
     this.number = at.number;
     this.carrier = at.carrier;
-    this.endsAtMs = at.timeoutS === 0 ? Infinity : performance.now() + at.timeoutS * 1000;
+    this.endsAtMs = at.timeoutMs === 0 ? Infinity : performance.now() + at.timeoutMs;
+    this.isJoined = at.number >= JOINED_TX;
+  }
+
+  /** What the service of a REQUEST with TPTRAN has joined. */
+  static joined(session: Session, at: { id: number; carrier: Connection; timeoutMs: number }): Tx {
+    return new Tx(session, { ...at, number: at.id + JOINED_TX });
+  }
+
+  /** Takes up a suspended one. TPEINVAL, TPEMATCH. */
+  static async resume(
+    session: Session,
+    options: { operation: string; tranid: Uint8Array; owner: object },
+  ): Promise<Tx> {
+    const { operation, tranid } = options;
+    const call = new PlainCall({ operation, request: { op: OP.RESUME, id: 0, tranid } });
+    call.owner = options.owner;
+    const reply = await session.submit(call).promise;
+    const { connection } = session;
+    if (reply.op !== OP.RESUME || connection === null || call.carrier !== connection) throw lost(operation);
+    return new Tx(session, { number: reply.tx, carrier: connection, timeoutMs: reply.timeoutMs });
   }
 
   /** Begins one. TPEINVAL: timeout; TPENOENT: MAXGTT are open. */
@@ -39,10 +64,8 @@ export class Tx implements TxRef {
     call.owner = options.owner;
     const reply = await session.submit(call).promise;
     const { connection } = session;
-    if (reply.op !== OP.BEGIN || connection === null || call.carrier !== connection) {
-      throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'the connection was lost' });
-    }
-    const tx = new Tx(session, { number: reply.tx, carrier: connection, timeoutS });
+    if (reply.op !== OP.BEGIN || connection === null || call.carrier !== connection) throw lost(operation);
+    const tx = new Tx(session, { number: reply.tx, carrier: connection, timeoutMs: timeoutS * 1000 });
     if (signal?.aborted !== true) return tx;
     await tx.abort(operation);
     throw new TpError({
@@ -58,15 +81,37 @@ export class Tx implements TxRef {
     return this.carrier.ended;
   }
 
-  /** TPEABORT: rolled back. TPESYSTEM with outcomeUnknown: sent, and the connection was lost before the answer. */
-  async commit(operation: string): Promise<void> {
-    this.finish(operation);
-    if (this.lost) {
-      const text = 'the transaction was rolled back when its connection was lost';
+  /** It cannot be committed any more. */
+  spoil(): void {
+    this.spoiled = true;
+  }
+
+  /**
+   * TPEABORT: rolled back. TPESYSTEM with outcomeUnknown: sent, and the connection was lost before the answer.
+   * @param when one of TP_CMT; null: as the daemon is configured
+   */
+  async commit(operation: string, when: number | null = null): Promise<void> {
+    if (this.spoiled) {
+      await this.abort(operation);
+      const text = 'a reply was outstanding, or of a type that was refused: rolled back';
       throw new TpError({ tperrno: TPERRNO.TPEABORT, operation, text });
     }
-    const request = { op: OP.COMMIT, id: 0, tx: this.number } as const;
+    this.finish(operation);
+    if (this.lost) throw rolledBack(operation);
+    const tx = this.number;
+    const request = when === null ? { op: OP.COMMIT, id: 0, tx } : { op: OP.COMMITAT, id: 0, tx, when };
     await this.session.submit(new PlainCall({ operation, request, tx: this })).promise;
+  }
+
+  /** Its id. TPEABORT: rolled back already. */
+  async suspend(operation: string): Promise<Uint8Array> {
+    if (this.lost) throw rolledBack(operation);
+    const request = { op: OP.SUSPEND, id: 0, tx: this.number } as const;
+    const reply = await this.session.submit(new PlainCall({ operation, request, tx: this })).promise;
+    if (reply.op !== OP.SUSPEND) throw lost(operation);
+    // Another connection may have it from now on.
+    this.ended = true;
+    return ownBytes(reply.tranid);
   }
 
   /** Succeeds also when the transaction is gone already. */
@@ -86,4 +131,13 @@ export class Tx implements TxRef {
       throw new TpError({ tperrno: TPERRNO.TPEPROTO, operation, text: 'the transaction has ended' });
     this.ended = true;
   }
+}
+
+function lost(operation: string): TpError {
+  return new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'the connection was lost' });
+}
+
+function rolledBack(operation: string): TpError {
+  const text = 'the transaction was rolled back when its connection was lost';
+  return new TpError({ tperrno: TPERRNO.TPEABORT, operation, text });
 }

@@ -6,7 +6,7 @@ import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
 import type { TransactionId } from '../base/transaction-id.ts';
-import { QME, TPERRNO, type Qme } from '../../proto/codes.ts';
+import { JOINED_TX, QME, TP_CMT, TPERRNO, type Qme } from '../../proto/codes.ts';
 import type { Failure, Work } from '../engine/request.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
 import { NOTHING, PARTICIPANTS_MAX, type Ending, type Part, TwoPhase } from '../engine/two-phase.ts';
@@ -14,14 +14,27 @@ import type { Client } from './client.ts';
 
 /** "The largest value the system supports" [tpbegin], in seconds: its milliseconds are exact on any clock. Larger ones are taken as this. */
 const TIMEOUT_MAX_S = 8_000_000_000_000;
-/** The wire has 32 bits for the number [PROTOCOL 5]. */
-const NUMBER_MAX = 0xffff_ffff;
 const TWO_32 = 2 ** 32;
+/** The numbers above are those of joined transactions [PROTOCOL 7]. */
+const NUMBER_MAX = JOINED_TX - 1;
+
+/** Something that ends with a transaction: a call in it that has no answer yet, or its suspension. */
+export interface Dependent {
+  /** Its time is over (TPETIME), or whoever began it gave it up (TPGOTSIG). */
+  over(failure: Failure): void;
+}
 
 export class Transaction {
-  readonly number: number;
-  /** null: the daemon's own, e.g. a forwarder's. */
-  readonly owner: Client | null;
+  /** On the connection of its owner. */
+  number: number;
+  /** null: the daemon's own, e.g. a forwarder's, or a suspended one. */
+  owner: Client | null;
+  /** Calls in it that its owner or a service in it made and that have no answer. */
+  readonly calls = new Set<Dependent>();
+  /** Its suspensions, also those that are over by tpresume; made with the first. */
+  suspensions: Set<Dependent> | null = null;
+  /** One of TP_CMT: when tpcommit is to return: with the decision, or with the outcome in every space. Over one space both are one. */
+  commitReturn: number = TP_CMT.TP_CMT_COMPLETE;
   state: 'active' | 'rollback-only' | 'ended' = 'active';
   /** For its whole life and after. */
   readonly id: TransactionId;
@@ -117,6 +130,27 @@ export class Transactions {
     return transaction;
   }
 
+  /** AUTOTRAN: the daemon's own, for a service; null: MAXGTT is reached. */
+  beginFor(timeoutS: number): Transaction | null {
+    if (this.open.size >= this.limits.maxGtt) return null;
+    const transaction = this.create(null);
+    this.arm(transaction, timeoutS);
+    return transaction;
+  }
+
+  /** tpsuspend: it is on no connection any more, and its time runs on. */
+  detach(transaction: Transaction): void {
+    transaction.owner?.transactions.delete(transaction.number);
+    transaction.owner = null;
+  }
+
+  /** tpresume: it is this client's now, under a number of that connection. */
+  attach(transaction: Transaction, client: Client): void {
+    transaction.number = this.nextNumber(client);
+    transaction.owner = client;
+    client.transactions.set(transaction.number, transaction);
+  }
+
   /** A transaction of the daemon's own; it has a time limit and counts against MAXGTT from `arm` on. */
   beginOwn(): Transaction {
     return this.create(null);
@@ -130,6 +164,8 @@ export class Transactions {
     transaction.deadline = this.timers.set(this.clock.monoMs() + seconds * 1000, () => {
       transaction.deadline = null;
       this.doom(transaction, TPERRNO.TPETIME);
+      // After another failure a service may go on to its end, and say itself what became of it; now nobody waits any more.
+      tellDependents(transaction, TPERRNO.TPETIME);
     });
   }
 
@@ -160,6 +196,11 @@ export class Transactions {
     if (FATAL.has(failure)) this.doom(transaction, failure);
   }
 
+  /** Nothing of it can be committed any more: rolled back, and TPETIME to whoever works in it until it is ended. */
+  spoil(transaction: Transaction): void {
+    this.doom(transaction, TPERRNO.TPGOTSIG);
+  }
+
   /** tpcommit. null: it could not be committed and has been rolled back (TPEABORT). */
   commit(transaction: Transaction): Ending | null {
     const { parts } = transaction;
@@ -173,8 +214,9 @@ export class Transactions {
       return null;
     }
     const remember = transaction.owner !== null;
+    const complete = transaction.commitReturn === TP_CMT.TP_CMT_COMPLETE;
     this.end(transaction);
-    return this.twoPhase.commit(transaction.id, parts, { remember, complete: true });
+    return this.twoPhase.commit(transaction.id, parts, { remember, complete });
   }
 
   /** tpabort, or the end of the connection. */
@@ -203,14 +245,15 @@ export class Transactions {
   }
 
   private create(owner: Client | null): Transaction {
+    this.serial++;
+    const id = { start: this.start, serial: this.chance * TWO_32 + this.serial };
+    return new Transaction(id, this.nextNumber(owner), owner);
+  }
+
+  private nextNumber(owner: Client | null): number {
     do this.last = this.last >= NUMBER_MAX ? 1 : this.last + 1;
     while (owner?.transactions.has(this.last) === true);
-    this.serial++;
-    return new Transaction(
-      { start: this.start, serial: this.chance * TWO_32 + this.serial },
-      this.last,
-      owner,
-    );
+    return this.last;
   }
 
   private doom(transaction: Transaction, failure: Failure): void {
@@ -228,6 +271,7 @@ export class Transactions {
     transaction.parts = [];
     this.open.delete(transaction);
     transaction.owner?.transactions.delete(transaction.number);
+    tellDependents(transaction, TPERRNO.TPGOTSIG);
   }
 
   private undo(parts: readonly Part[], failure: Failure): Ending {
@@ -249,4 +293,14 @@ function whyNot(failure: Qme, space: string): string {
     `queue space ${space} cannot join: a transaction works in at most ${PARTICIPANTS_MAX} queue spaces, ` +
     'and there must be room in their logs and in the transaction log'
   );
+}
+
+/** Each is told once: what it does then may end the transaction. */
+function tellDependents(transaction: Transaction, failure: Failure): void {
+  const { calls, suspensions } = transaction;
+  if (calls.size === 0 && suspensions === null) return;
+  const dependents = [...calls, ...(suspensions ?? [])];
+  calls.clear();
+  transaction.suspensions = null;
+  for (const dependent of dependents) dependent.over(failure);
 }

@@ -8,6 +8,7 @@ import { DEFAULT_ADDRESS, LIMIT, TPU } from '../../proto/codes.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
+import { Joins } from '../atmi/joins.ts';
 import { ServiceRules } from '../atmi/service-rules.ts';
 import { Services } from '../atmi/services.ts';
 import { Transactions } from '../atmi/transactions.ts';
@@ -87,7 +88,12 @@ export class Daemon {
     const chance = randomBytes(2).readUInt16LE(0);
     this.transactions = new Transactions(ports.clock, limits, { twoPhase: this.twoPhase, chance });
     const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
-    this.services = new Services(ports.clock, messageBytesMax, new ServiceRules(plan.services));
+    this.services = new Services({
+      clock: ports.clock,
+      messageBytesMax,
+      joins: new Joins(this.transactions),
+      rules: new ServiceRules(plan.services),
+    });
     this.unsolicited = new UnsolicitedMessages({
       clock: ports.clock,
       lmid: plan.lmid,

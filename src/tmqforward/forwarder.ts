@@ -227,6 +227,7 @@ export class Forwarder implements Taker, Caller {
       message,
       transaction,
       isOneWay,
+      isOutside,
       blockedUntilMs,
     });
     this.under = call;

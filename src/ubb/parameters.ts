@@ -203,12 +203,12 @@ const SERVICES: Rules = {
     PRIO: num(1, 100, 50),
     BLOCKTIME: num(0, 32_767, 0),
     BUFTYPE: text(TEXT_MAX, 0, 'ALL'),
+    TRANTIME: num(0, INT_MAX, 30),
+    AUTOTRAN: flag(false),
   }),
   ...later({
     ROUTING: names(15),
     SVCTIMEOUT: num(0, INT_MAX, 0),
-    TRANTIME: num(0, INT_MAX, 30),
-    AUTOTRAN: flag(false),
   }),
   ...loose('BUFTYPECONV SIGNATURE_REQUIRED ENCRYPTION_REQUIRED SESSIONROLE CACHING'),
 };

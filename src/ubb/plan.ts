@@ -116,6 +116,8 @@ export interface ServicePlan {
   readonly blockTimeS: number;
   /** `ALL`, or `TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...]`. */
   readonly bufferTypes: string;
+  readonly autotran: boolean;
+  readonly tranTimeS: number;
 }
 
 export interface ApplicationServerPlan {
@@ -171,14 +173,18 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     spaces: groups.flatMap((group) => planSpace(domain, group, { appdir, declared })),
     tmqueues: servers.flatMap((server) => planTmqueue(server, spaceOf)),
     forwarders: servers.flatMap((server) => planForwarder(server, groups)),
-    services: domain.services.map(({ name, group, prio, load, blockTimeS, bufferTypes }) => ({
-      name,
-      group,
-      prio,
-      load,
-      blockTimeS,
-      bufferTypes,
-    })),
+    services: domain.services.map(
+      ({ name, group, prio, load, blockTimeS, bufferTypes, autotran, tranTimeS }) => ({
+        name,
+        group,
+        prio,
+        load,
+        blockTimeS,
+        bufferTypes,
+        autotran,
+        tranTimeS,
+      }),
+    ),
     applicationServers: servers
       .filter(({ role }) => role.kind === 'application')
       .map(({ name, group, srvid, min, max }) => ({ name, group, srvid, min, max })),

@@ -274,7 +274,11 @@ export class FakeConnection {
       case OP.BEGIN:
         this.transactions.set(++this.lastId, { puts: [], takes: [] });
         return this.send({ op, id, tx: this.lastId });
+      case OP.SUSPEND:
+      case OP.RESUME:
+        return this.error(id, TPERRNO.TPEPROTO, 0, 'nothing is suspended here');
       case OP.COMMIT:
+      case OP.COMMITAT:
       case OP.ABORT:
         return this.endTx(op, id, request.tx);
       case OP.CANCEL:
@@ -394,11 +398,15 @@ export class FakeConnection {
     this.daemon.waiters.push(waiter);
   }
 
-  private endTx(op: typeof OP.COMMIT | typeof OP.ABORT, id: number, number: number): void {
+  private endTx(
+    op: typeof OP.COMMIT | typeof OP.COMMITAT | typeof OP.ABORT,
+    id: number,
+    number: number,
+  ): void {
     const tx = this.transactions.get(number);
     if (tx === undefined) return this.error(id, TPERRNO.TPEPROTO, 0, 'no such transaction');
     this.transactions.delete(number);
-    if (op === OP.COMMIT) {
+    if (op !== OP.ABORT) {
       this.daemon.commits++;
       for (const { queue, message } of tx.puts) this.daemon.put(queue, message);
     } else {
