@@ -161,6 +161,8 @@ export const OP = {
   RESUME: 25,
   /** COMMIT that says when it is to be answered: one of TP_CMT. */
   COMMITAT: 26,
+  /** What became of a transaction, by the id that BEGIN answered. */
+  OUTCOME: 32,
   /** Pushed by the daemon: a service request for this connection. */
   REQUEST: 64,
   /** Pushed by the daemon: it is about to close this connection; the text says why. */
@@ -183,6 +185,18 @@ export const ADMIN = {
   QSPACEINFO: 9,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
+
+/** What OUTCOME answers. */
+export const OUTCOME = {
+  /** Nobody knows any more, or nobody can know now: too long ago, or a queue space is not open. */
+  UNKNOWN: 0,
+  /** It has not ended, or its commit is being decided. */
+  OPEN: 1,
+  COMMITTED: 2,
+  ROLLED_BACK: 3,
+  /** Prepared, and its transaction log is not this daemon's. */
+  IN_DOUBT: 4,
+} as const;
 
 /**
  * Added to the id of a REQUEST with TPTRAN: the transaction that the service has joined, as its server names it. Ids of REQUEST and numbers
@@ -210,6 +224,8 @@ export const LIMIT = {
   CLTIDLEN: 16,
   /** Bytes of a TPTRANID. */
   TRANIDLEN: 16,
+  /** Bytes of a transaction's own id. */
+  TRANSACTION: 12,
   PRIORITY_MIN: 1,
   PRIORITY_MAX: 100,
   /** Priority of a message that gave none [spec 1.5]. */

@@ -130,6 +130,13 @@ export interface Resume {
   /** 16 bytes: what SUSPEND answered. */
   tranid: Uint8Array;
 }
+/** What became of a transaction that this or another client began. */
+export interface AskOutcome {
+  op: typeof OP.OUTCOME;
+  id: number;
+  /** 12 bytes: what BEGIN answered. */
+  transaction: Uint8Array;
+}
 export interface Cancel {
   op: typeof OP.CANCEL;
   id: number;
@@ -262,7 +269,8 @@ export type Request =
   | Ack
   | Suspend
   | Resume
-  | CommitAt;
+  | CommitAt
+  | AskOutcome;
 
 /**
  * What decodeRequest and decodeReply give for bytes that are not a message of this protocol: a value, never a throw. `op` 0 is no
@@ -310,6 +318,14 @@ export interface BeginReply {
   op: typeof OP.BEGIN;
   id: number;
   tx: number;
+  /** 12 bytes: its id for ever. */
+  transaction: Uint8Array;
+}
+export interface OutcomeReply {
+  op: typeof OP.OUTCOME;
+  id: number;
+  /** One of OUTCOME. */
+  outcome: number;
 }
 export interface SuspendReply {
   op: typeof OP.SUSPEND;
@@ -323,6 +339,7 @@ export interface ResumeReply {
   tx: number;
   /** Milliseconds until the daemon rolls it back; 0: no limit. */
   timeoutMs: number;
+  transaction: Uint8Array;
 }
 export interface CancelReply {
   op: typeof OP.CANCEL;
@@ -412,6 +429,7 @@ export type Reply =
   | BeginReply
   | SuspendReply
   | ResumeReply
+  | OutcomeReply
   | CancelReply
   | CallReply
   | BindReply

@@ -19,6 +19,7 @@ import type {
   Members,
   QctlOut,
   Reply,
+  OutcomeReply,
   ResumeReply,
   ServiceRequest,
   StatReply,
@@ -41,7 +42,7 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.GOODBYE + REPLY_BIT]: 2,
   [OP.ENQUEUE + REPLY_BIT]: 3,
   [OP.DEQUEUE + REPLY_BIT]: 6,
-  [OP.BEGIN + REPLY_BIT]: 3,
+  [OP.BEGIN + REPLY_BIT]: 4,
   [OP.COMMIT + REPLY_BIT]: 2,
   [OP.ABORT + REPLY_BIT]: 2,
   [OP.CANCEL + REPLY_BIT]: 3,
@@ -56,8 +57,9 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.BROADCAST + REPLY_BIT]: 2,
   [OP.PRIOCALL + REPLY_BIT]: 7,
   [OP.SUSPEND + REPLY_BIT]: 3,
-  [OP.RESUME + REPLY_BIT]: 4,
+  [OP.RESUME + REPLY_BIT]: 5,
   [OP.COMMITAT + REPLY_BIT]: 2,
+  [OP.OUTCOME + REPLY_BIT]: 3,
   [OP.PING]: 2,
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
@@ -174,6 +176,7 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
     case OP.ADMIN:
     case OP.SUSPEND:
     case OP.RESUME:
+    case OP.OUTCOME:
       return encodeCold(writer, reply);
   }
 }
@@ -212,7 +215,8 @@ type ColdReply =
   | BindReply
   | AdminReply
   | SuspendReply
-  | ResumeReply;
+  | ResumeReply
+  | OutcomeReply;
 
 function encodeCold(writer: FrameWriter, reply: ColdReply): void {
   const op = reply.op + REPLY_BIT;
@@ -229,6 +233,10 @@ function encodeCold(writer: FrameWriter, reply: ColdReply): void {
       break;
     case OP.BEGIN:
       writer.int(reply.tx);
+      writer.bin(reply.transaction);
+      break;
+    case OP.OUTCOME:
+      writer.int(reply.outcome);
       break;
     case OP.SUSPEND:
       writer.bin(reply.tranid);
@@ -236,6 +244,7 @@ function encodeCold(writer: FrameWriter, reply: ColdReply): void {
     case OP.RESUME:
       writer.int(reply.tx);
       writer.int(reply.timeoutMs);
+      writer.bin(reply.transaction);
       break;
     case OP.CANCEL:
       writer.bool(reply.found);
@@ -331,7 +340,9 @@ function decodeCold(op: number, id: number): Reply | null {
     case OP.HELLO + REPLY_BIT:
       return decodeHelloReply(id);
     case OP.BEGIN + REPLY_BIT:
-      return { op: OP.BEGIN, id, tx: cursor.uint('tx', U32_MAX) };
+      return decodeBeginReply(id);
+    case OP.OUTCOME + REPLY_BIT:
+      return { op: OP.OUTCOME, id, outcome: cursor.uint('outcome', 255) };
     case OP.CANCEL + REPLY_BIT:
       return { op: OP.CANCEL, id, found: cursor.bool('found') };
     case OP.CALL + REPLY_BIT:
@@ -357,6 +368,11 @@ function decodeCold(op: number, id: number): Reply | null {
     default:
       return null;
   }
+}
+
+function decodeBeginReply(id: number): Reply {
+  const tx = cursor.uint('tx', U32_MAX);
+  return { op: OP.BEGIN, id, tx, transaction: cursor.binOf('transaction', LIMIT.TRANSACTION) };
 }
 
 function decodeError(id: number): Reply {
@@ -391,7 +407,9 @@ function decodeHelloReply(id: number): HelloReply {
 
 function decodeResumeReply(id: number): ResumeReply {
   const tx = cursor.uint('tx', U32_MAX);
-  return { op: OP.RESUME, id, tx, timeoutMs: cursor.uint('timeoutMs', SAFE_MAX) };
+  const timeoutMs = cursor.uint('timeoutMs', SAFE_MAX);
+  const transaction = cursor.binOf('transaction', LIMIT.TRANSACTION);
+  return { op: OP.RESUME, id, tx, timeoutMs, transaction };
 }
 
 function decodeCallReply(op: CallReply['op'], id: number): CallReply {

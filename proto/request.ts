@@ -10,6 +10,7 @@ import type {
   Admin,
   Broadcast,
   Call,
+  AskOutcome,
   CommitAt,
   Dequeue,
   Enqueue,
@@ -58,6 +59,7 @@ export const REQUEST_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.SUSPEND]: 3,
   [OP.RESUME]: 3,
   [OP.COMMITAT]: 4,
+  [OP.OUTCOME]: 3,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REQUEST_ELEMENTS[op] ?? 0);
@@ -138,6 +140,8 @@ function decodeRare(op: number, id: number): Request | null {
       return { op, id, tx: cursor.uint('tx', U32_MAX) };
     case OP.RESUME:
       return { op, id, tranid: cursor.binOf('tranid', LIMIT.TRANIDLEN) };
+    case OP.OUTCOME:
+      return { op, id, transaction: cursor.binOf('transaction', LIMIT.TRANSACTION) };
     case OP.COMMITAT:
       return { op, id, tx: cursor.uint('tx', U32_MAX), when: cursor.uint('when', 255) };
     default:
@@ -327,13 +331,14 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
     case OP.SUSPEND:
     case OP.RESUME:
     case OP.COMMITAT:
+    case OP.OUTCOME:
       encodeRare(writer, request);
       break;
   }
   writer.end();
 }
 
-type Rare = Forward | Notify | Broadcast | Ack | Suspend | Resume | CommitAt;
+type Rare = Forward | Notify | Broadcast | Ack | Suspend | Resume | CommitAt | AskOutcome;
 
 function encodeRare(writer: FrameWriter, request: Rare): void {
   switch (request.op) {
@@ -352,6 +357,8 @@ function encodeRare(writer: FrameWriter, request: Rare): void {
       return writer.int(request.tx);
     case OP.RESUME:
       return writer.bin(request.tranid);
+    case OP.OUTCOME:
+      return writer.bin(request.transaction);
     case OP.COMMITAT:
       writer.int(request.tx);
       return writer.int(request.when);

@@ -1,6 +1,6 @@
 // A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving. Invariants: after tpterm every call is TPEPROTO;
 // contexts made by fork() share the socket, which closes with the last.
-import { LIMIT, OP, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+import { LIMIT, OP, OUTCOME, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { Admin, AdminReply, Statistics } from '../../proto/message.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
@@ -101,6 +101,15 @@ export async function tpinit(options: TpinitOptions = {}): Promise<Context> {
 }
 
 let contexts = 0;
+
+export type TransactionOutcome = 'committed' | 'rolled back' | 'open' | 'in doubt' | 'unknown';
+const OUTCOME_WORDS: Readonly<Record<number, TransactionOutcome>> = {
+  [OUTCOME.UNKNOWN]: 'unknown',
+  [OUTCOME.OPEN]: 'open',
+  [OUTCOME.COMMITTED]: 'committed',
+  [OUTCOME.ROLLED_BACK]: 'rolled back',
+  [OUTCOME.IN_DOUBT]: 'in doubt',
+};
 
 export class Context extends Initiator {
   protected readonly session: Session;
@@ -276,6 +285,27 @@ export class Context extends Initiator {
     }
     await tx.commit(operation);
     return result;
+  }
+
+  /**
+   * What became of a transaction, by the id that `transactionId` showed or the error of its tpcommit carries: for a commit whose answer was
+   * lost. 'open' also while its commit is being decided: ask again. 'unknown': too long ago, or a queue space of the daemon is not open.
+   * @throws TPEINVAL no such id; TPESYSTEM
+   */
+  async transactionOutcome(transaction: string): Promise<TransactionOutcome> {
+    const operation = 'transactionOutcome';
+    this.check(operation);
+    if (!/^[0-9a-f]{24}$/i.test(transaction)) {
+      const text = `a transaction's id has 24 hexadecimal digits, not ${JSON.stringify(transaction)}`;
+      throw new TpError({ tperrno: TPERRNO.TPEINVAL, operation, text });
+    }
+    const request = { op: OP.OUTCOME, id: 0, transaction: Buffer.from(transaction, 'hex') } as const;
+    const call = new PlainCall({ operation, request });
+    call.owner = this;
+    const reply = await this.session.submit(call).promise;
+    const word = reply.op === OP.OUTCOME ? OUTCOME_WORDS[reply.outcome] : undefined;
+    if (word === undefined) throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'no answer' });
+    return word;
   }
 
   /** What the daemon counts; of one queue space, or of everything. @throws TPENOENT no such queue space */

@@ -34,6 +34,7 @@ export {
   tpinit,
   type TpinitOptions,
   type TransactionOptions,
+  type TransactionOutcome,
 } from './context.ts';
 export { ServiceFailure, TpError, type TpErrorInit } from './error.ts';
 export type { TPTRANID } from './initiator.ts';

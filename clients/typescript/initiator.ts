@@ -88,6 +88,11 @@ export abstract class Initiator extends Caller {
     });
   }
 
+  /** The id of the transaction that these calls are part of, 24 hexadecimal digits; null: none, or a service's caller's. */
+  get transactionId(): string | null {
+    return this.tx?.id ?? null;
+  }
+
   /** 1 in a transaction, else 0. */
   tpgetlev(): 0 | 1 {
     return this.tx === null ? 0 : 1;

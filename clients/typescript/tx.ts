@@ -16,6 +16,14 @@ export interface BeginOptions {
   owner: object;
 }
 
+interface TxPlace {
+  readonly number: number;
+  readonly carrier: Connection;
+  readonly timeoutMs: number;
+  /** 12 bytes; null: not known. */
+  readonly transaction: Uint8Array | null;
+}
+
 export class Tx implements TxRef {
   readonly number: number;
   readonly carrier: Connection;
@@ -25,9 +33,12 @@ export class Tx implements TxRef {
   spoiled = false;
   /** A service takes part in its caller's; it is not for it to end. */
   readonly isJoined: boolean;
+  /** Its id for ever, 24 hexadecimal digits; null: a service does not know its caller's. */
+  readonly id: string | null;
   private readonly session: Session;
 
-  private constructor(session: Session, at: { number: number; carrier: Connection; timeoutMs: number }) {
+  private constructor(session: Session, at: TxPlace) {
+    this.id = at.transaction === null ? null : Buffer.from(at.transaction).toString('hex');
     this.session = session;
     this.number = at.number;
     this.carrier = at.carrier;
@@ -37,7 +48,7 @@ export class Tx implements TxRef {
 
   /** What the service of a REQUEST with TPTRAN has joined. */
   static joined(session: Session, at: { id: number; carrier: Connection; timeoutMs: number }): Tx {
-    return new Tx(session, { ...at, number: at.id + JOINED_TX });
+    return new Tx(session, { ...at, number: at.id + JOINED_TX, transaction: null });
   }
 
   /** Takes up a suspended one. TPEINVAL, TPEMATCH. */
@@ -51,7 +62,8 @@ export class Tx implements TxRef {
     const reply = await session.submit(call).promise;
     const { connection } = session;
     if (reply.op !== OP.RESUME || connection === null || call.carrier !== connection) throw lost(operation);
-    return new Tx(session, { number: reply.tx, carrier: connection, timeoutMs: reply.timeoutMs });
+    const { tx, timeoutMs, transaction } = reply;
+    return new Tx(session, { number: tx, carrier: connection, timeoutMs, transaction });
   }
 
   /** Begins one. TPEINVAL: timeout; TPENOENT: MAXGTT are open. */
@@ -65,7 +77,8 @@ export class Tx implements TxRef {
     const reply = await session.submit(call).promise;
     const { connection } = session;
     if (reply.op !== OP.BEGIN || connection === null || call.carrier !== connection) throw lost(operation);
-    const tx = new Tx(session, { number: reply.tx, carrier: connection, timeoutMs: timeoutS * 1000 });
+    const { tx: number, transaction } = reply;
+    const tx = new Tx(session, { number, carrier: connection, timeoutMs: timeoutS * 1000, transaction });
     if (signal?.aborted !== true) return tx;
     await tx.abort(operation);
     throw new TpError({
@@ -100,7 +113,10 @@ export class Tx implements TxRef {
     if (this.lost) throw rolledBack(operation);
     const tx = this.number;
     const request = when === null ? { op: OP.COMMIT, id: 0, tx } : { op: OP.COMMITAT, id: 0, tx, when };
-    await this.session.submit(new PlainCall({ operation, request, tx: this })).promise;
+    const call = new PlainCall({ operation, request, tx: this });
+    await this.session.submit(call).promise.catch((error: unknown) => {
+      throw this.named(error);
+    });
   }
 
   /** Its id. TPEABORT: rolled back already. */
@@ -124,6 +140,22 @@ export class Tx implements TxRef {
     } catch (error) {
       if (!this.lost) throw error;
     }
+  }
+
+  /** The error of a commit says of which transaction, when nobody knows what came of it. */
+  private named(error: unknown): unknown {
+    if (!TpError.is(error) || !error.outcomeUnknown) return error;
+    const { tperrno, diagnostic, operation, cause } = error;
+    const text = `${error.text}; transactionOutcome('${this.id ?? ''}') tells it`;
+    return new TpError({
+      tperrno,
+      diagnostic,
+      operation,
+      text,
+      cause,
+      outcomeUnknown: true,
+      transaction: this.id,
+    });
   }
 
   private finish(operation: string): void {

@@ -5,6 +5,7 @@ import { LIMIT, OP, TP_CMT, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type {
   Abort,
   Advertise,
+  AskOutcome,
   Begin,
   Call,
   Cancel,
@@ -17,6 +18,7 @@ import type {
   Suspend,
   Unadvertise,
 } from '../../proto/message.ts';
+import { transactionBytes, transactionOf } from '../base/transaction-id.ts';
 import type { Failure, Held } from '../engine/request.ts';
 import type { Client } from './client.ts';
 import { ClientCall } from './client-call.ts';
@@ -57,7 +59,12 @@ export class AtmiRequests {
     const transaction = this.ports.transactions.begin(client, request.timeoutS);
     if (transaction === null)
       return refuse(client, request.id, [TPERRNO.TPENOENT, 'MAXGTT transactions are open']);
-    return client.port.send({ op: OP.BEGIN, id: request.id, tx: transaction.number });
+    return client.port.send({
+      op: OP.BEGIN,
+      id: request.id,
+      tx: transaction.number,
+      transaction: transactionBytes(transaction.id),
+    });
   }
 
   commit(client: Client, request: Commit | CommitAt): void {
@@ -116,7 +123,20 @@ export class AtmiRequests {
     const { deadline } = resumed.transaction;
     const left = deadline === null ? 0 : Math.max(1, Math.ceil(deadline.atMs - this.ports.clock.monoMs()));
     const timeoutMs = Number.isSafeInteger(left) ? left : 0;
-    return client.port.send({ op: OP.RESUME, id, tx: resumed.tx, timeoutMs });
+    return client.port.send({
+      op: OP.RESUME,
+      id,
+      tx: resumed.tx,
+      timeoutMs,
+      transaction: transactionBytes(resumed.transaction.id),
+    });
+  }
+
+  /** What became of a transaction, for a client whose commit lost its answer; told when the answer is durable. */
+  outcome(client: Client, { id, transaction }: AskOutcome): void {
+    const { transactions } = this.ports;
+    const outcome = transactions.outcomeOf(transactionOf(transaction));
+    transactions.allDurable.hold(new HeldReply(client.port, { op: OP.OUTCOME, id, outcome }));
   }
 
   cancel(client: Client, request: Cancel): void {

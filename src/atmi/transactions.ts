@@ -5,11 +5,18 @@
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
-import type { TransactionId } from '../base/transaction-id.ts';
-import { JOINED_TX, QME, TP_CMT, TPERRNO, type Qme } from '../../proto/codes.ts';
+import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
+import { JOINED_TX, OUTCOME, QME, TP_CMT, TPERRNO, type Qme } from '../../proto/codes.ts';
 import type { Failure, Work } from '../engine/request.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
-import { NOTHING, PARTICIPANTS_MAX, type Ending, type Part, TwoPhase } from '../engine/two-phase.ts';
+import {
+  NOTHING,
+  PARTICIPANTS_MAX,
+  type Ending,
+  type Outcome,
+  type Part,
+  TwoPhase,
+} from '../engine/two-phase.ts';
 import type { Client } from './client.ts';
 
 /** "The largest value the system supports" [tpbegin], in seconds: its milliseconds are exact on any clock. Larger ones are taken as this. */
@@ -228,6 +235,18 @@ export class Transactions {
     const { parts } = transaction;
     this.end(transaction);
     return this.stopping ? NOTHING : this.undo(parts, TPERRNO.TPGOTSIG);
+  }
+
+  /** What became of a transaction, also one of an earlier start. */
+  outcomeOf(id: TransactionId): Outcome {
+    for (const one of this.open) {
+      if (sameTransaction(one.id, id)) return one.state === 'active' ? OUTCOME.OPEN : OUTCOME.ROLLED_BACK;
+    }
+    return this.twoPhase.outcomeOf(id);
+  }
+  /** What can be seen now is on disk. */
+  get allDurable(): Ending {
+    return this.twoPhase.allDurable;
   }
 
   /** Rolls back everything that this client left open. */

@@ -1,5 +1,5 @@
 // The id of a transaction, for its whole life and after: the start of the daemon that began it, and a serial number in that start. Ids grow
-// in the order of tpbegin as long as the wall clock does not go back. On the wire, in records and in messages for people it is 12 bytes.
+// in the order of tpbegin as long as the wall clock does not go back.
 
 export interface TransactionId {
   /** Wall clock at the daemon's start, in milliseconds since 1970. */
@@ -19,13 +19,18 @@ export function notAfter(a: TransactionId, b: TransactionId): boolean {
   return a.start < b.start || (a.start === b.start && a.serial <= b.serial);
 }
 
+/** Its 12 bytes on the wire: the 24 digits of `formatTransactionId` as numbers. */
+export function transactionBytes(id: TransactionId): Uint8Array {
+  const digits = formatTransactionId(id);
+  return Uint8Array.from({ length: 12 }, (_, i) => Number.parseInt(digits.slice(2 * i, 2 * i + 2), 16));
+}
+export function transactionOf(bytes: Uint8Array): TransactionId {
+  const number = (from: number): number =>
+    bytes.subarray(from, from + 6).reduce((n, byte) => n * 256 + byte, 0);
+  return { start: number(0), serial: number(6) };
+}
+
 /** 24 hexadecimal digits. */
 export function formatTransactionId({ start, serial }: TransactionId): string {
   return start.toString(16).padStart(12, '0') + serial.toString(16).padStart(12, '0');
-}
-
-/** null: not 24 hexadecimal digits. */
-export function parseTransactionId(text: string): TransactionId | null {
-  if (!/^[0-9a-f]{24}$/i.test(text)) return null;
-  return { start: Number.parseInt(text.slice(0, 12), 16), serial: Number.parseInt(text.slice(12), 16) };
 }

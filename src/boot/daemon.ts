@@ -177,7 +177,11 @@ export class Daemon {
   /** Ends what was prepared when the daemon ended, before anyone is served. */
   private async recover(): Promise<void> {
     const { ulog } = this.ports;
-    const { committed, rolledBack, inDoubt } = await this.twoPhase.recover(this.engines, ulog);
+    const { committed, rolledBack, inDoubt } = await this.twoPhase.recover(
+      this.engines,
+      ulog,
+      this.engines.length === this.options.plan.spaces.length,
+    );
     if (committed + rolledBack + inDoubt > 0) {
       ulog.info('prepared transactions were found', { committed, rolledBack, inDoubt });
     }

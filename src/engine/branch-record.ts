@@ -128,7 +128,7 @@ export class BranchRecords {
   }
 }
 
-/** Twelve bytes, in records as on the wire. */
+/** Twelve bytes. */
 export function writeTransaction(into: Buffer, at: number, { start, serial }: TransactionId): void {
   writeId(into, at, { epoch: start, counter: serial });
 }

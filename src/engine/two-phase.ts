@@ -3,7 +3,7 @@
 // still be rolled back; from then on the outcome reaches every space, after a restart too. With work in one space there is one record.
 import { formatTransactionId, sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import type { Ulog } from '../base/ulog.ts';
-import { QME, type Qme } from '../../proto/codes.ts';
+import { OUTCOME, QME, type Qme } from '../../proto/codes.ts';
 import type { Branch } from '../queue/branches.ts';
 import type { Participant } from '../xa/decisions.ts';
 import type { Failure, Held, Work } from './request.ts';
@@ -28,6 +28,9 @@ export interface Ending {
 /** Nothing was done, so there is nothing to wait for. */
 export const NOTHING: Ending = { hold: (held) => held.released() };
 
+/** One of OUTCOME. */
+export type Outcome = number;
+
 export interface Recovered {
   readonly committed: number;
   readonly rolledBack: number;
@@ -39,6 +42,8 @@ export class TwoPhase {
   tlog: Tlog | null = null;
   private readonly underWay = new Set<Commitment>();
   private whenIdle: (() => void)[] = [];
+  private engines: readonly SpaceEngine[] = [];
+  private isComplete = false;
 
   /** Sets aside what another part needs, with those that are there already; OK, or why it cannot join. */
   join(parts: readonly Part[], joining: Part): Qme {
@@ -96,11 +101,8 @@ export class TwoPhase {
     if (parts.length > 1) this.tlog?.takeBack(parts.map(participantOf));
   }
 
-  isUnderWay(transaction: TransactionId): boolean {
+  private isUnderWay(transaction: TransactionId): boolean {
     return [...this.underWay].some((one) => sameTransaction(one.transaction, transaction));
-  }
-  isDecided(transaction: TransactionId): boolean {
-    return this.tlog?.decisions.isCommitted(transaction) === true;
   }
 
   /** Resolves when no commit is under way: at a stop, before the logs are closed. */
@@ -109,11 +111,37 @@ export class TwoPhase {
     return new Promise((resolve) => this.whenIdle.push(resolve));
   }
 
+  /** All that was decided so far is on disk, in every space. */
+  get allDurable(): Ending {
+    const { engines } = this;
+    return {
+      hold: (held) => {
+        const all = new HeldByAll(engines.length, held);
+        for (const engine of engines) engine.hold(engine.journal.batch, all);
+      },
+    };
+  }
+
+  /** What became of a transaction that is not open any more. */
+  outcomeOf(transaction: TransactionId): Outcome {
+    if (this.isUnderWay(transaction)) return OUTCOME.OPEN;
+    const known = this.engines.map(({ space }) => space.outcomes.of(transaction));
+    if (this.tlog?.decisions.isCommitted(transaction) === true || known.includes('committed'))
+      return OUTCOME.COMMITTED;
+    if (this.engines.some(({ prepared }) => prepared.find(transaction) !== undefined))
+      return OUTCOME.IN_DOUBT;
+    const isKnown = this.isComplete && known.every((outcome) => outcome === 'not committed');
+    return isKnown ? OUTCOME.ROLLED_BACK : OUTCOME.UNKNOWN;
+  }
+
   /**
    * After a start, once all spaces are open that will be: ends every prepared branch whose outcome is known, and lists the others. Resolves
    * when the outcomes are durable.
+   * @param isComplete no space is missing, so that what none of them knows did not happen
    */
-  async recover(engines: readonly SpaceEngine[], ulog: Ulog): Promise<Recovered> {
+  async recover(engines: readonly SpaceEngine[], ulog: Ulog, isComplete = true): Promise<Recovered> {
+    this.engines = engines;
+    this.isComplete = isComplete;
     const ended: { engine: SpaceEngine; batch: number }[] = [];
     const count = { committed: 0, rolledBack: 0, inDoubt: 0 };
     for (const engine of engines) {

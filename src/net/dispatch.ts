@@ -84,6 +84,8 @@ export class RequestDispatcher implements Dispatcher {
         return atmi.suspend(client, request);
       case OP.RESUME:
         return atmi.resume(client, request);
+      case OP.OUTCOME:
+        return atmi.outcome(client, request);
       case OP.CANCEL:
         return atmi.cancel(client, request);
       case OP.CALL:

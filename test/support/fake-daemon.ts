@@ -273,7 +273,9 @@ export class FakeConnection {
         return this.dequeue(request);
       case OP.BEGIN:
         this.transactions.set(++this.lastId, { puts: [], takes: [] });
-        return this.send({ op, id, tx: this.lastId });
+        return this.send({ op, id, tx: this.lastId, transaction: Buffer.alloc(12, this.lastId) });
+      case OP.OUTCOME:
+        return this.send({ op, id, outcome: 0 });
       case OP.SUSPEND:
       case OP.RESUME:
         return this.error(id, TPERRNO.TPEPROTO, 0, 'nothing is suspended here');
