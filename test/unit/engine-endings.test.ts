@@ -315,29 +315,30 @@ describe('a large commit', () => {
   });
 
   it('keeps its messages, and takes what it took, when the log is reclaimed in the middle of it', async () => {
-    const bench = await new Bench({ segmentBytes: 16 * 1024 }).open();
-    bench.putMany(60);
-    await bench.settle();
-    const work = bench.lock(60);
-    bench.putMany(60, { qname: 'OTHER', work });
-    const { endings } = bench.engine;
-    const { first } = bench.log.stat();
-    const traffic = async (): Promise<void> => {
-      for (let i = 0; i < 10; i++) {
-        bench.put('x'.repeat(1000), { qname: 'ERR' });
-        bench.take('ERR');
-      }
-      await bench.turn();
-    };
-    bench.engine.commit(work);
-    while (endings.from === Infinity) await bench.turn();
-    while (endings.isBusy) await traffic();
-    expect([bench.contents('Q').length, bench.contents('OTHER').length]).toEqual([0, 60]);
-    await bench.settle();
-    await bench.crash(false);
-    expect([bench.contents('Q').length, bench.contents('OTHER').length]).toEqual([0, 60]);
-    for (let i = 0; i < 10; i++) await traffic();
-    expect(bench.log.stat().first).toBeGreaterThan(first);
+    for (const turns of [3, 10, 22, 100]) {
+      const bench = await new Bench({ segmentBytes: 16 * 1024 }).open();
+      bench.putMany(60);
+      await bench.settle();
+      const work = bench.lock(60);
+      bench.putMany(60, { qname: 'OTHER', work });
+      const { endings } = bench.engine;
+      const { first } = bench.log.stat();
+      const traffic = async (): Promise<void> => {
+        for (let i = 0; i < 10; i++) {
+          bench.put('x'.repeat(1000), { qname: 'ERR' });
+          bench.take('ERR');
+        }
+        await bench.turn();
+      };
+      bench.engine.commit(work);
+      while (endings.from === Infinity) await bench.turn();
+      for (let i = 0; i < turns && endings.isBusy; i++) await traffic();
+      expect(endings.isBusy).toBe(turns < 100);
+      await bench.crash(true);
+      expect([bench.contents('Q').length, bench.contents('OTHER').length]).toEqual([0, 60]);
+      for (let i = 0; i < 10; i++) await traffic();
+      expect(bench.log.stat().first).toBeGreaterThan(first);
+    }
   });
 
   it('is finished by a stop; who waits for its queues is told so', async () => {
