@@ -292,7 +292,7 @@ describe('a side that falls silent', () => {
     async (who) => {
       const beating = await daemonForTest(
         { spaces: [{ queues: queues.names.map((name) => ({ name, retries: 9 })) }] },
-        { heartbeatMs: 300 },
+        { heartbeatMs: 600 },
       );
       const ctx = await beating.join();
       const { caller, server, queue, tx, joined, call } = await scene(0, beating);

@@ -146,6 +146,9 @@ const request: fc.Arbitrary<Request> = fc.oneof(
     body,
   }),
   fc.record({ op: op(OP.ACK), id, handled: fc.boolean() }),
+  fc.record({ op: op(OP.SUSPEND), id, tx: u32 }),
+  fc.record({ op: op(OP.RESUME), id, tranid: cltid }),
+  fc.record({ op: op(OP.COMMITAT), id, tx: u32, when: fc.nat({ max: 255 }) }),
   fc.record({
     op: op(OP.PRIOCALL),
     id,
@@ -204,6 +207,8 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
   fc.record({ op: op(OP.BEGIN), id, tx: u32, transaction }),
   fc.record({ op: op(OP.OUTCOME), id, outcome: fc.nat(255) }),
   fc.record({ op: op(OP.CANCEL), id, found: fc.boolean() }),
+  fc.record({ op: op(OP.SUSPEND), id, tranid: cltid }),
+  fc.record({ op: op(OP.RESUME), id, tx: u32, timeoutMs: count }),
   fc.record({ op: fc.constantFrom(OP.CALL, OP.PRIOCALL), id, rval: long, rcode: long, body }),
   fc.record({ op: op(OP.UNSOLICITED), id: u32, mode: u32, body }),
   fc.record({ op: op(OP.BIND), id, handle: u32 }),
@@ -212,6 +217,7 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
     op: fc.constantFrom(
       OP.GOODBYE,
       OP.COMMIT,
+      OP.COMMITAT,
       OP.ABORT,
       OP.ADVERTISE,
       OP.UNADVERTISE,
