@@ -177,7 +177,7 @@ export class Endings {
     this.over = ending.number;
     for (const queue of ending.queues) {
       queue.walked = false;
-      engine.touched(queue);
+      engine.thresholds.touched(queue);
     }
     for (const held of ending.held) engine.journal.hold(batch, held);
     // Those who were parked before it was asked for, then those who came after.

@@ -104,7 +104,7 @@ export class Enqueues {
     if (work.records.count > 0 || work.branch.locks > 0) space.batch = journal.batch;
     for (const event of work.memory) apply(space, event);
     for (const queue of work.queues.keys()) {
-      engine.touched(queue);
+      engine.thresholds.touched(queue);
       // Others see the non-persistent part when the rest is durable.
       if (work.records.count > 0) queue.lastBatch = journal.batch;
     }

@@ -12,10 +12,8 @@ import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/c
 import { decide } from '../queue/decide.ts';
 import { isLogged, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
-import { queuesOf } from '../queue/prepared.ts';
 import type { Queue } from '../queue/queue.ts';
 import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
-import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
 import { COMMITTED_BYTES } from './branch-record.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -39,6 +37,7 @@ import type {
   Work,
 } from './request.ts';
 import type { SpaceClock } from './space-clock.ts';
+import { ThresholdWatch } from './threshold-watch.ts';
 import { Upkeep } from './upkeep.ts';
 
 /** While the space is in use the clock pair is logged this often, in milliseconds [DESIGN 4, Time]. */
@@ -76,9 +75,7 @@ export class SpaceEngine {
   private readonly epoch: number;
   private counter = 0;
   private usedSinceClockPair = false;
-  /** Whether any queue has a threshold command; those that changed since it was last looked. */
-  private hasThresholds = false;
-  private readonly changedQueues = new Set<Queue>();
+  readonly thresholds: ThresholdWatch;
   private readonly definitionWatchers = new Set<() => void>();
   private stopping = false;
   /** Inside `together`: nothing is settled before its end. */
@@ -107,8 +104,8 @@ export class SpaceEngine {
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
     this.prepared = new PreparedBranches(this);
     this.armClockPair();
-    this.noteThresholds();
-    for (const queue of this.space.queues()) this.touched(queue);
+    const fire = this.fire.bind(this);
+    this.thresholds = new ThresholdWatch({ space: this.space, out: this.sink, fire });
     for (const queue of this.space.doomedQueues()) this.upkeep.empty(queue);
     this.settle();
   }
@@ -226,7 +223,7 @@ export class SpaceEngine {
     }
     this.run(command);
     this.journal.changed(bytes);
-    this.noteThresholds();
+    this.thresholds.redefined();
     this.dequeues.recheck();
     this.settle();
     this.definitionsChanged();
@@ -245,7 +242,7 @@ export class SpaceEngine {
     const { batch } = this.journal;
     // Only now: whoever is refused may roll back a transaction, and what that moves must not come to this queue any more.
     this.dequeues.refuseQueue(queue, QME.QMEABORTED);
-    this.noteThresholds();
+    this.thresholds.redefined();
     this.upkeep.empty(queue);
     this.settle();
     this.definitionsChanged();
@@ -327,7 +324,7 @@ export class SpaceEngine {
       encodeEnqueued(journal.records, event, data);
     }
     apply(space, event);
-    if (this.hasThresholds) this.touched(space.queueByNumber(event.queue));
+    this.thresholds.touchedNumber(event.queue);
   }
 
   /** Logs a message again at the tail, as it is now; its place in the event is set. */
@@ -408,14 +405,9 @@ export class SpaceEngine {
     for (const queue of queues) this.dequeues.offerAgain(queue);
   }
 
-  /** This queue's usage has changed. */
-  touched(queue: Queue | undefined): void {
-    if (this.hasThresholds && queue !== undefined && hasThreshold(queue)) this.changedQueues.add(queue);
-  }
-
   /** Whether the last change made something deliverable, or reached or left a threshold. */
   get needsSettling(): boolean {
-    return this.space.offers.length > 0 || this.changedQueues.size > 0;
+    return this.space.offers.length > 0 || this.thresholds.isDue;
   }
 
   /** After every change: what is due or expired is seen to, waiters are offered what became deliverable, thresholds are looked at. */
@@ -423,24 +415,14 @@ export class SpaceEngine {
     if (this.journal.failure !== null || this.settlesLater) return;
     this.upkeep.catchUp();
     if (this.space.offers.length > 0) this.dequeues.wake();
-    if (this.changedQueues.size > 0) this.watch();
+    if (this.thresholds.isDue) this.thresholds.look();
   }
 
-  private watch(): void {
-    const queues = [...this.changedQueues];
-    this.changedQueues.clear();
-    const fire = (queue: Queue, command: string): void => {
-      const about = { space: this.space.name, queue: queue.attributes.name };
-      this.ports.ulog.info('threshold reached: running its command', { ...about, command });
-      this.hold(queue.lastBatch, {
-        released: () => this.ports.runCommand(command, about),
-        failed: () => {},
-      });
-    };
-    for (const queue of queues) {
-      if (queue.walked) this.changedQueues.add(queue);
-      else checkThresholds(this.space, queue, { out: this.sink, fire });
-    }
+  private fire(queue: Queue, command: string): void {
+    const about = { space: this.space.name, queue: queue.attributes.name };
+    this.ports.ulog.info('threshold reached: running its command', { ...about, command });
+    const released = (): void => this.ports.runCommand(command, about);
+    this.hold(queue.lastBatch, { released, failed: () => {} });
   }
 
   /** All definitions must fit where the log repeats them: a log whose next segment cannot be opened is dead. */
@@ -457,24 +439,11 @@ export class SpaceEngine {
     for (const run of this.definitionWatchers) run();
   }
 
-  private noteThresholds(): void {
-    this.hasThresholds = this.space.queues().some(hasThreshold);
-  }
-
   private emit(event: Event): void {
-    if (this.hasThresholds) this.noteChange(event);
+    this.thresholds.note(event);
     if (isLogged(event)) this.log(event);
     reportEvent(this.space, event, this.ports.ulog);
     apply(this.space, event);
-  }
-
-  private noteChange(event: Event): void {
-    if (event.kind === 'branchEnded') {
-      for (const queue of queuesOf(this.space, event.branch)) this.touched(queue);
-    }
-    if (event.kind !== 'removed' && event.kind !== 'moved') return;
-    this.touched(this.space.queueOf(this.space.entryById(event.id)));
-    if (event.kind === 'moved') this.touched(this.space.queueByNumber(event.queue));
   }
 
   private log(event: Exclude<LoggedEvent, Enqueued>): void {

@@ -50,3 +50,30 @@ describe('a transaction over two queue spaces', () => {
     expect(await codeOf(get(other, 'TWO', 'C'))).toBe('QMENOMSG');
   });
 });
+
+describe('what became of it', () => {
+  it('can be asked on any connection, before and after a restart', async () => {
+    const idOf = async (end: (c: Context) => Promise<void>, spaces: readonly string[]): Promise<string> => {
+      await ctx.tpbegin(60);
+      const id = ctx.transactionId ?? '';
+      expect(await other.transactionOutcome(id)).toBe('open');
+      for (const space of spaces) await put(ctx, space, space === 'ONE' ? 'B' : 'D', 'x');
+      await end(ctx);
+      return id;
+    };
+    const commit = (c: Context): Promise<void> => c.tpcommit();
+    const abort = (c: Context): Promise<void> => c.tpabort();
+    const ids = [
+      await idOf(commit, ['ONE']),
+      await idOf(commit, ['ONE', 'TWO']),
+      await idOf(abort, ['TWO']),
+      await idOf(abort, ['ONE', 'TWO']),
+    ];
+    const outcomes = (): Promise<string[]> => Promise.all(ids.map((id) => other.transactionOutcome(id)));
+    expect(await outcomes()).toEqual(['committed', 'committed', 'rolled back', 'rolled back']);
+    await daemon.restart();
+    expect(await outcomes()).toEqual(['committed', 'committed', 'rolled back', 'rolled back']);
+    expect(await other.transactionOutcome('0'.repeat(24))).toBe('unknown');
+    expect(await codeOf(other.transactionOutcome('xyz'))).toBe('TPEINVAL');
+  });
+});

@@ -208,7 +208,7 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
   fc.record({ op: op(OP.OUTCOME), id, outcome: fc.nat(255) }),
   fc.record({ op: op(OP.CANCEL), id, found: fc.boolean() }),
   fc.record({ op: op(OP.SUSPEND), id, tranid: cltid }),
-  fc.record({ op: op(OP.RESUME), id, tx: u32, timeoutMs: count }),
+  fc.record({ op: op(OP.RESUME), id, tx: u32, timeoutMs: count, transaction }),
   fc.record({ op: fc.constantFrom(OP.CALL, OP.PRIOCALL), id, rval: long, rcode: long, body }),
   fc.record({ op: op(OP.UNSOLICITED), id: u32, mode: u32, body }),
   fc.record({ op: op(OP.BIND), id, handle: u32 }),

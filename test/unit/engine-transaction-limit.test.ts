@@ -45,8 +45,10 @@ it('250,000 messages; the next is QMENOSPACE, others may go on, and what there w
   }
   expect(TRANSACTION_LIMIT.MESSAGES).toBe(250_000);
   expect([(await put(engine, work)).code, (await put(engine, null)).code]).toEqual([QME.QMENOSPACE, QME.OK]);
-  engine.commit(work);
-  await engine.whenDurable();
+  const batch = engine.commit(work);
+  await new Promise<void>((resolve, reject) => {
+    engine.hold(batch, { released: resolve, failed: () => reject(new Error('the log failed')) });
+  });
   expect(engine.space.queue('Q')?.ready).toBe(250_001);
 });
 
