@@ -174,6 +174,24 @@ describe('a service that ends with something open', () => {
   });
 });
 
+describe('COMMIT and ABORT over a CALL that has no answer', () => {
+  it.each([
+    ['COMMIT', OP.COMMIT, TPERRNO.TPEABORT],
+    ['ABORT', OP.ABORT, 'OK'],
+  ])('%s: the CALL is TPGOTSIG, everything is rolled back', async (_name, op, expected) => {
+    const { caller, server, queue, tx, joined, call, request } = await scene();
+    await ask(caller, enqueue(tx, queue, 'x'));
+    await ask(server, enqueue(joined, queue, 'y'));
+    expect(code(await caller.ask(op, ++ids, tx))).toBe(expected);
+    expect(code(await caller.answer(call))).toBe(TPERRNO.TPGOTSIG);
+    expect(await ask(server, enqueue(joined, queue, 'z'))).toBe(TPERRNO.TPETIME);
+    done(server, request);
+    await server.ask(OP.PING, ++ids);
+    expect(await left(queue)).toEqual([]);
+    expect(await ask(caller, enqueue(tx, queue, 'late'))).toBe(TPERRNO.TPEPROTO);
+  });
+});
+
 describe('CANCEL of a call in a transaction', () => {
   it('at a server: TPGOTSIG, and the transaction is rollback-only; the server’s end changes nothing', async () => {
     const { caller, server, queue, tx, joined, call, request } = await scene();

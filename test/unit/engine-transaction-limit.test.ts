@@ -9,9 +9,10 @@ import { openMemoryLog } from '../../src/wal/memory/memory-log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { properties, queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
+const nothing = (): void => {};
+
 async function opened(): Promise<SpaceEngine> {
   const clock = new ManualClock();
-  const nothing = (): void => {};
   const engine = await openSpace(openMemoryLog({ clock }), new AbortController().signal, {
     clock,
     ulog: { info: nothing, warn: nothing, error: nothing },

@@ -5,7 +5,7 @@ import { JOINED_TX, OP, RVAL } from '../../proto/codes.ts';
 import type { Request } from '../../proto/message.ts';
 import { Client } from '../../src/atmi/client.ts';
 import { Transaction } from '../../src/atmi/transactions.ts';
-import { RequestDispatcher, type Roles } from '../../src/net/dispatch.ts';
+import { RequestDispatcher } from '../../src/net/dispatch.ts';
 
 const identity = { cltid: new Uint8Array(16), usrname: '', cltname: '', grpname: '', appkey: -1 };
 const body = { type: '', subtype: '', data: null };
@@ -31,8 +31,7 @@ it.each<[string, Request, boolean]>([
   const seen: string[] = [];
   const note = (name: string) => (): void => void seen.push(name);
   const atmi = { returned: note('x'), forward: note('x'), cancel: note('x'), commit: note('x') };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the roles that these requests go to
-  const dispatcher = new RequestDispatcher({ atmi } as never as Roles, {} as never, 'test');
+  const dispatcher = new RequestDispatcher({ atmi } as never, {} as never, 'test');
   client.block();
   dispatcher.handle(client, request);
   const before = seen.length;
