@@ -27,7 +27,10 @@ it.each<[string, Request, boolean]>([
   ['COMMIT', { op: OP.COMMIT, id: 10, tx: 1 }, false],
 ])('%s', (_name, request, overtakes) => {
   const client = new Client(identity, { send: () => {} });
-  client.joined.set(8 + JOINED_TX, { transaction: new Transaction({ start: 1, serial: 1 }, 1, null), isSuspended: false });
+  client.joined.set(8 + JOINED_TX, {
+    transaction: new Transaction({ start: 1, serial: 1 }, 1, null),
+    isSuspended: false,
+  });
   const seen: string[] = [];
   const note = (name: string) => (): void => void seen.push(name);
   const atmi = { returned: note('x'), forward: note('x'), cancel: note('x'), commit: note('x') };
