@@ -40,8 +40,11 @@ export class Transaction {
   readonly calls = new Set<Dependent>();
   /** Its suspensions, also those that are over by tpresume; made with the first. */
   suspensions: Set<Dependent> | null = null;
-  /** One of TP_CMT: when tpcommit is to return: with the decision, or with the outcome in every space. Over one space both are one. */
-  commitReturn: number = TP_CMT.TP_CMT_COMPLETE;
+  /**
+   * One of TP_CMT: when tpcommit is to return, with the decision or with the outcome in every space. Over one space both are one. null: as
+   * the daemon is configured.
+   */
+  commitReturn: number | null = null;
   state: 'active' | 'rollback-only' | 'ended' = 'active';
   /** For its whole life and after. */
   readonly id: TransactionId;
@@ -87,6 +90,8 @@ export interface TransactionLimits {
   readonly maxGtt: number;
   /** MAXTRANTIME in seconds, 0: no ceiling. */
   readonly maxTranTimeS: number;
+  /** CMTRET: one of TP_CMT, for callers that do not say; TP_CMT_COMPLETE when it is not given. */
+  readonly commitReturn?: number;
 }
 
 export interface TransactionParts {
@@ -221,7 +226,8 @@ export class Transactions {
       return null;
     }
     const remember = transaction.owner !== null;
-    const complete = transaction.commitReturn === TP_CMT.TP_CMT_COMPLETE;
+    const when = transaction.commitReturn ?? this.limits.commitReturn;
+    const complete = when !== TP_CMT.TP_CMT_LOGGED;
     this.end(transaction);
     return this.twoPhase.commit(transaction.id, parts, { remember, complete });
   }

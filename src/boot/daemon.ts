@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
-import { DEFAULT_ADDRESS, LIMIT, TPU } from '../../proto/codes.ts';
+import { DEFAULT_ADDRESS, LIMIT, TP_CMT, TPU } from '../../proto/codes.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
@@ -84,7 +84,8 @@ export class Daemon {
     this.options = options;
     this.ports = ports;
     this.startedMs = ports.clock.monoMs();
-    const limits = { maxGtt: plan.maxGtt, maxTranTimeS: plan.maxTranTimeS };
+    const commitReturn = plan.cmtRet === 'LOGGED' ? TP_CMT.TP_CMT_LOGGED : TP_CMT.TP_CMT_COMPLETE;
+    const limits = { maxGtt: plan.maxGtt, maxTranTimeS: plan.maxTranTimeS, commitReturn };
     const chance = randomBytes(2).readUInt16LE(0);
     this.transactions = new Transactions(ports.clock, limits, { twoPhase: this.twoPhase, chance });
     const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;

@@ -49,6 +49,7 @@ export function buildResources(checker: Checker, section: Section | undefined): 
     maxGtt: view.number('MAXGTT'),
     maxTranTimeS: view.number('MAXTRANTIME'),
     notify: view.text('NOTIFY'),
+    cmtRet: view.text('CMTRET'),
     scanUnitS,
     blockTimeMs: ticks * scanUnitS * 1000,
     security,

@@ -29,6 +29,8 @@ export interface Resources {
   readonly blockTimeMs: number;
   /** DIPIN, SIGNAL, THREAD or IGNORE. */
   readonly notify: string;
+  /** COMPLETE or LOGGED. */
+  readonly cmtRet: string;
   readonly security: string;
 }
 

@@ -94,10 +94,10 @@ const RESOURCES: Rules = {
     BLOCKTIME: num(1, 32_767, 6),
     SECURITY: choice('NONE', 'APP_PW', 'USER_AUTH', 'ACL', 'MANDATORY_ACL'),
     NOTIFY: choice('DIPIN', 'SIGNAL', 'THREAD', 'IGNORE'),
+    CMTRET: choice('COMPLETE', 'LOGGED'),
   }),
   ...later({
     AUTHSVC: names(15),
-    CMTRET: choice('COMPLETE', 'LOGGED'),
     LDBAL: flag(true),
   }),
   ...ignored({

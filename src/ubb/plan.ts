@@ -32,6 +32,8 @@ export interface HostPlan {
   readonly maxTranTimeS: number;
   /** How clients that say nothing take unsolicited messages: DIPIN, SIGNAL, THREAD or IGNORE. */
   readonly notify: string;
+  /** When tpcommit returns unless tpscmt said: COMPLETE or LOGGED. */
+  readonly cmtRet: string;
   readonly spaces: readonly SpacePlan[];
   readonly tmqueues: readonly TmqueuePlan[];
   readonly forwarders: readonly ForwarderPlan[];
@@ -170,6 +172,7 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     blockTimeMs: domain.resources.blockTimeMs,
     maxTranTimeS: domain.resources.maxTranTimeS,
     notify: domain.resources.notify,
+    cmtRet: domain.resources.cmtRet,
     spaces: groups.flatMap((group) => planSpace(domain, group, { appdir, declared })),
     tmqueues: servers.flatMap((server) => planTmqueue(server, spaceOf)),
     forwarders: servers.flatMap((server) => planForwarder(server, groups)),
