@@ -80,6 +80,7 @@ export class LocalLog implements LogStore {
       {
         identity: () => this.#writer?.identity ?? null,
         durablePos: () => this.#writer?.durablePos ?? 0,
+        epoch: () => this.#writer?.epoch ?? 0,
       },
     );
   }
