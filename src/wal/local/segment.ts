@@ -10,6 +10,8 @@ export const SEGMENT_BYTES_MIN = 64 * 1024;
 export const SEGMENT_BYTES_MAX = 1024 * 1024 * 1024;
 /** The device's lock, beside the directories of its spaces. */
 export const LOCK_FILE = 'LOCK';
+/** In the directory of a backup, which no daemon writes to. */
+export const BACKUP_FILE = 'BACKUP.json';
 /** Leftovers with this ending are removed at open. */
 export const TEMPORARY_SUFFIX = '.tmp';
 const OPEN_FILES_MAX = 64;
