@@ -15,7 +15,7 @@ import { BACKUP_FORMAT, writeBackupFile, type BackupFile } from './backup-file.t
 import type { FoundSpaces, SpaceDirectory } from './directories.ts';
 import { copyLog, CopyError } from './log-copy.ts';
 import { BusyError, OwnDirectory } from './own-directory.ts';
-import { finish, refuseUsed } from './target.ts';
+import { copyDeviceList, finish, refuseUsed } from './target.ts';
 import type { ToolPorts } from './verify.ts';
 
 export interface BackupOrder {
@@ -58,6 +58,7 @@ export async function backup(order: BackupOrder, ports: BackupPorts = {}): Promi
       );
       made.push({ ...file, into: into + name });
     }
+    if (found.isDevice) await copyDeviceList(found.device, own.dir, io);
     await finish(own, into, parent);
     return made;
   } catch (error) {

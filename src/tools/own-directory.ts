@@ -23,13 +23,19 @@ export class OwnDirectory {
 
   /** Makes it, or takes it over and empties it. `purpose` is for the refusal. */
   static async claim(dir: string, purpose: string, io: FileIo): Promise<OwnDirectory> {
+    const isNew = await io.readdir(dir).then(
+      () => false,
+      (error: unknown) => errorCode(error) === 'ENOENT',
+    );
     try {
       const lock = await DeviceLock.acquire(dir, process.pid, io);
       await empty(dir, io, LOCK_FILE);
       return new OwnDirectory(dir, io, lock);
     } catch (error) {
-      if (!(error instanceof LogError) || error.kind !== 'Unavailable' || error.cause !== undefined)
+      if (!isBusy(error)) {
+        if (isNew) await discard(dir, io);
         throw error;
+      }
       const pid = / \(pid \d+\)/.exec(error.message)?.[0] ?? '';
       throw new BusyError(`${purpose} is under way already${pid}: wait until it has ended`);
     }
@@ -41,15 +47,32 @@ export class OwnDirectory {
     await io.unlink(`${dir}/${LOCK_FILE}`);
     await io.fsyncDir(dir);
     await io.rename(dir, name);
-    await io.fsyncDir(parent);
+    try {
+      await io.fsyncDir(parent);
+    } catch (error) {
+      await io.rename(name, dir);
+      throw error;
+    }
     this.lock.release();
   }
 
+  /** As far as that is possible: it is what an error is answered with, and the next owner finishes it. */
   async remove(): Promise<void> {
-    const { io, dir } = this;
+    await discard(this.dir, this.io);
+    this.lock.release();
+  }
+}
+
+function isBusy(error: unknown): error is LogError {
+  return error instanceof LogError && error.kind === 'Unavailable' && error.cause === undefined;
+}
+
+async function discard(dir: string, io: FileIo): Promise<void> {
+  try {
     await empty(dir, io);
     await io.rmdir(dir);
-    this.lock.release();
+  } catch {
+    // The error that led here is the one to be told.
   }
 }
 

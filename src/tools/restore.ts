@@ -10,7 +10,7 @@ import { readBackupFile, type BackupFile } from './backup-file.ts';
 import type { FoundSpaces, SpaceDirectory } from './directories.ts';
 import { copyLog, CopyError, type Copied } from './log-copy.ts';
 import { OwnDirectory } from './own-directory.ts';
-import { finish, refuseUsed } from './target.ts';
+import { copyDeviceList, finish, refuseUsed } from './target.ts';
 
 /** The copy begins up to so many bytes of positions further on, which segment being left to chance. */
 const AHEAD_BYTES_MAX = 2 ** 40;
@@ -50,6 +50,7 @@ export async function restore(order: RestoreOrder, ports: BackupPorts = {}): Pro
       refuseOther(space, backup, copied);
       done.push({ into: into + name, backup, copied });
     }
+    if (found.isDevice) await copyDeviceList(found.device, own.dir, io);
     await finish(own, into, dirname(resolve(into)));
     return done;
   } catch (error) {
