@@ -83,7 +83,7 @@ try {
 }
 
 function freePath(): string {
-  for (const letter of ['', ...'bcdefghijklmnopqrstuvwxyz']) {
+  for (const letter of ['', ...'bcdefghijklmnopqrstuvwxyz'.split('')]) {
     const path = join(process.cwd(), 'test/golden', `space-v${FORMAT_VERSION}${letter}.json`);
     if (!existsSync(path)) return path;
   }

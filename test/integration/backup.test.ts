@@ -31,8 +31,8 @@ async function daemonOn(dir?: string): Promise<{ daemon: InProcess; ctx: Context
   return { daemon, ctx: await daemon.join(), device };
 }
 
-async function churn(ctx: Context, segments: number): Promise<void> {
-  const rounds = Math.ceil((segments * SEGMENT) / (32 * 500));
+async function churn(ctx: Context, count: number): Promise<void> {
+  const rounds = Math.ceil((count * SEGMENT) / (32 * 500));
   for (let round = 0; round < rounds; round++) {
     await Promise.all(Array.from({ length: 32 }, () => ctx.tpenqueue(SPACE, 'CHURN', null, 'c'.repeat(400))));
     await Promise.all(Array.from({ length: 32 }, () => ctx.tpdequeue(SPACE, 'CHURN', null, null)));
@@ -92,8 +92,8 @@ describe('a backup beside a running daemon', () => {
     await ctx.tpabort();
     await churn(ctx, 2);
     const linked = firstSegment(device) + readdirSync(join(device, SPACE)).length;
-    let opened: () => void = () => {};
-    const gate = new Promise<void>((resolve) => (opened = resolve));
+    const held: { open?: () => void } = {};
+    const gate = new Promise<void>((resolve) => (held.open = resolve));
     const pread: FileIo['pread'] = async (fd, into, position) => {
       await gate;
       return nodeFileIo.pread(fd, into, position);
@@ -106,7 +106,7 @@ describe('a backup beside a running daemon', () => {
       await churn(ctx, 4);
       return firstSegment(device) > linked;
     }, 30_000);
-    opened();
+    held.open?.();
     await copying;
     expect(readdirSync(device).sort()).toEqual(['LOCK', SPACE]);
     await daemon.stop();

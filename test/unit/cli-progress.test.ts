@@ -18,18 +18,23 @@ function slowClock(): void {
   vi.spyOn(performance, 'now').mockImplementation(() => (now += 300));
 }
 
+function work(show: (done: number, total: number) => void): Promise<string> {
+  show(1, 4);
+  show(4, 4);
+  return Promise.resolve('done');
+}
+
+async function failing(show: (done: number, total: number) => void): Promise<void> {
+  await work(show);
+  throw new Error('no');
+}
+
 describe('withProgress', () => {
   const { isTTY } = process.stderr;
   afterEach(() => {
     vi.restoreAllMocks();
     process.stderr.isTTY = isTTY;
   });
-
-  const work = (show: (done: number, total: number) => void): Promise<string> => {
-    show(1, 4);
-    show(4, 4);
-    return Promise.resolve('done');
-  };
 
   it('draws on a terminal, and takes it away', async () => {
     slowClock();
@@ -55,10 +60,6 @@ describe('withProgress', () => {
   it('takes it away when the work fails', async () => {
     slowClock();
     const written = terminal(true);
-    const failing = async (show: (done: number, total: number) => void): Promise<void> => {
-      await work(show);
-      throw new Error('no');
-    };
     await expect(withProgress({ label: 'backing up' }, failing)).rejects.toThrow('no');
     expect(written.at(-1)).toBe('\r\x1b[K');
   });
