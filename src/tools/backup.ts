@@ -83,6 +83,7 @@ async function one(
       writerName: 'tmqueue backup',
       segmentsAhead: () => 1,
       sparse: true,
+      inDoubt: false,
     },
     { io, progress: (done, total) => ports.progress?.(space.name, done, total) },
   );

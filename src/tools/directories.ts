@@ -38,8 +38,8 @@ export async function findSpaces(dir: string, io: FileIo = nodeFileIo): Promise<
   }
   const spaces: SpaceDirectory[] = [];
   for (const name of names.toSorted()) {
-    // Of a tool that is at work, or was cut short.
-    if (name.endsWith(TEMPORARY_SUFFIX)) continue;
+    // Of a tool that is at work, or was cut short; or a transaction log.
+    if (name.endsWith(TEMPORARY_SUFFIX) || name.startsWith('.')) continue;
     const below = join(dir, name);
     const inner = await io.readdir(below).catch(() => []);
     if (isLogDirectory(inner)) spaces.push({ dir: below, name: spaceNameOf(name) });

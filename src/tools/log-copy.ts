@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { definitionRecords } from '../engine/definitions.ts';
 import { encodeEvent } from '../engine/record.ts';
 import { RecordBuffer } from '../engine/record-buffer.ts';
+import type { LoggedEvent } from '../queue/event.ts';
 import { QueueSpace } from '../queue/space.ts';
 import { FORMAT_VERSION } from '../wal/local/frame.ts';
 import { nodeFileIo } from '../wal/local/file-io.ts';
@@ -35,8 +36,10 @@ export interface CopyOrder {
   readonly segmentsAhead: (segmentBytes: number) => number;
   /** Bytes of a first batch that says nothing: it moves everything behind it. */
   readonly paddingBytes?: (segmentBytes: number) => number;
-  /** The name of the queue space in the copy; its own when not given. */
+  /** The name of the queue space in the copy; its own when not given. One with another name is another queue space, with another id. */
   readonly rename?: string;
+  /** No transaction log is to decide over prepared transactions: what the one that ran them has forgotten is not known here. */
+  readonly inDoubt: boolean;
   /** Nothing is going to be appended to the copy. */
   readonly sparse: boolean;
 }
@@ -121,7 +124,8 @@ class LogCopy {
     this.files = log.files;
     this.root = log.root;
     this.ports = log.ports;
-    this.state = new QueueSpace(log.root.identity?.spaceId ?? 0);
+    const known = log.root.identity?.spaceId ?? 0;
+    this.state = new QueueSpace(order.rename === undefined ? known : randomU32());
   }
 
   async run(): Promise<Copied> {
@@ -155,21 +159,30 @@ class LogCopy {
       if (this.builder === null) this.follows = { epoch: batch.epoch, batchNumber: number };
     }
     if (batch.kind === 'takeover') return;
-    this.check(batch, survey);
+    const records = this.check(batch, survey);
     // The first preamble says what a part of the log that has been reclaimed defined; the others repeat it.
     if (batch.kind === 'preamble' && (this.isDefined || batch.records.count === 0)) return;
     this.isDefined = true;
     this.written++;
-    await (await this.ready()).append(batch.records, batch.time, batch.kind === 'noop' ? 'noop' : 'data');
+    await (await this.ready()).append(records, batch.time, batch.kind === 'noop' ? 'noop' : 'data');
   }
 
-  private check(batch: Batch, survey: Survey): void {
-    for (const { offset, event, fault } of recordsOf(batch)) {
+  /** Applies every record; returns what the copy gets of them. */
+  private check(batch: Batch, survey: Survey): RecordGroup {
+    const changed: { index: number; bytes: Uint8Array }[] = [];
+    for (const record of recordsOf(batch)) {
+      const { index, offset, fault } = record;
+      let { event } = record;
+      if (event?.kind === 'branchPrepared' && this.order.inDoubt) {
+        event = { ...event, tlog: this.noTlog };
+        changed.push({ index, bytes: recordOf(event) });
+      }
       const problem = fault?.text ?? (event === null ? null : tryApply(this.state, event));
       if (problem === null) continue;
       const { file, offset: at } = survey.place(batch.pos);
       this.refuse(`${file}: offset ${at}: byte ${offset} of the batch's records: ${problem}`);
     }
+    return changed.length === 0 ? batch.records : withRecords(batch, changed);
   }
 
   private async ready(): Promise<LogBuilder> {
@@ -182,7 +195,7 @@ class LogCopy {
       segmentBytes,
       firstSegment: this.firstSegment(),
       spaceId: this.state.spaceId,
-      randomU32: () => randomBytes(4).readUInt32LE(0),
+      randomU32,
       sparse: order.sparse,
       definitions: () => definitionRecords(this.state).group(),
     };
@@ -197,6 +210,8 @@ class LogCopy {
     return this.builder;
   }
 
+  /** An identity that no transaction log has. */
+  private readonly noTlog = randomBytes(16).toString('hex');
   private first = 0;
 
   private firstSegment(): number {
@@ -214,14 +229,9 @@ class LogCopy {
     const { rename } = this.order;
     const { attributes } = this.state;
     if (rename === undefined || attributes.name === rename || attributes.name === '') return;
-    const buffer = new RecordBuffer(4096);
-    const named = { ...attributes, name: rename };
-    encodeEvent(buffer, {
-      kind: 'spaceDefined',
-      attributes: named,
-      nextQueue: this.state.nextQueueNumber(),
-    });
-    const group: RecordGroup = buffer.group();
+    const nextQueue = this.state.nextQueueNumber();
+    const bytes = recordOf({ kind: 'spaceDefined', attributes: { ...attributes, name: rename }, nextQueue });
+    const group = { bytes: [bytes], starts: new Uint32Array(1), count: 1 };
     await builder.append(group, this.time, 'data');
     this.written++;
   }
@@ -252,6 +262,29 @@ class LogCopy {
   private refuse(text: string): never {
     throw new CopyError(text.replace(this.order.source.dir, this.order.shownAs));
   }
+}
+
+function recordOf(event: Extract<LoggedEvent, { kind: 'branchPrepared' | 'spaceDefined' }>): Uint8Array {
+  const buffer = new RecordBuffer(4096);
+  encodeEvent(buffer, event);
+  return buffer.slice(0, buffer.length);
+}
+
+/** The records of a batch, some of them in another form. */
+function withRecords(batch: Batch, changed: readonly { index: number; bytes: Uint8Array }[]): RecordGroup {
+  const bytes = Array.from(recordsOf(batch), (record) => record.bytes);
+  for (const one of changed) bytes[one.index] = one.bytes;
+  const starts = new Uint32Array(bytes.length);
+  let at = 0;
+  for (const [i, record] of bytes.entries()) {
+    starts[i] = at;
+    at += record.length;
+  }
+  return { bytes: [Buffer.concat(bytes)], starts, count: bytes.length };
+}
+
+function randomU32(): number {
+  return randomBytes(4).readUInt32LE(0);
 }
 
 function countQueues(space: QueueSpace): Record<string, number> {

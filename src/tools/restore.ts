@@ -44,9 +44,9 @@ export async function restore(order: RestoreOrder, ports: BackupPorts = {}): Pro
   try {
     const done: SpaceRestored[] = [];
     for (const [i, space] of found.spaces.entries()) {
-      const name = found.isDevice ? `/${basename(space.dir)}` : '';
-      const copied = await one(space, { order, target: own.dir + name }, ports);
       const backup = backups[i] as BackupFile;
+      const name = found.isDevice ? `/${basename(space.dir)}` : '';
+      const copied = await one(space, { order, backup, target: own.dir + name }, ports);
       refuseOther(space, backup, copied);
       done.push({ into: into + name, backup, copied });
     }
@@ -61,7 +61,7 @@ export async function restore(order: RestoreOrder, ports: BackupPorts = {}): Pro
 
 function one(
   space: SpaceDirectory,
-  { order, target }: { order: RestoreOrder; target: string },
+  { order, backup, target }: { order: RestoreOrder; backup: BackupFile; target: string },
   ports: BackupPorts,
 ): Promise<Copied> {
   return copyLog(
@@ -73,7 +73,8 @@ function one(
       segmentsAhead: (bytes) => SEGMENTS_AHEAD_MIN + randomInt(Math.floor(AHEAD_BYTES_MAX / bytes)),
       paddingBytes: (bytes) => ALIGN * randomInt(1, Math.min(PADDING_BYTES_MAX, bytes / 2) / ALIGN),
       sparse: false,
-      ...(order.rename === undefined ? {} : { rename: order.rename }),
+      inDoubt: true,
+      ...(order.rename === undefined || order.rename === backup.space ? {} : { rename: order.rename }),
     },
     {
       ...(ports.io === undefined ? {} : { io: ports.io }),

@@ -25,9 +25,12 @@ MODEL SHM
 "localhost" LMID=SITE1 APPDIR="." TUXDIR="/opt/tuxedo" TUXCONFIG="/opt/tuxedo/tuxconfig"
 *GROUPS
 QUE1 LMID=SITE1 GRPNO=1 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:data:GOLDEN"
+QUE2 LMID=SITE1 GRPNO=2 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:data2:OTHER"
 *SERVERS
 TMQUEUE SRVGRP=QUE1 SRVID=20 CLOPT="-s GOLDEN:TMQUEUE -- -t 30"
+TMQUEUE SRVGRP=QUE2 SRVID=21 CLOPT="-s OTHER:TMQUEUE -- -t 30"
 *QSPACES
+OTHER SRVGRP=QUE2
 GOLDEN SRVGRP=QUE1 ERRORQ=ERRQ
 *QUEUES
 DEFAULT: QSPACE=GOLDEN RETRIES=1
@@ -37,6 +40,7 @@ LATE ORDER="time,fifo" HIGH="2m" LOW="0m" CMD="true"
 ERRQ ORDER="fifo"
 CHURN ORDER="fifo"
 SHORT ORDER="fifo" RETRIES=0
+THERE QSPACE=OTHER
 `;
 
 const CHURN_BYTES = 20_000;
@@ -63,7 +67,7 @@ try {
   const queued = {
     STRING: ['kept', 'of the second life'],
     BIG: ['before', 'urgent', ['x', BIG_BYTES]],
-    LATE: ['later', 'expires in 2286'],
+    LATE: ['later', 'expires in 2286', 'put over both'],
     ERRQ: ['too often', 'too often later'],
     CHURN: [],
     SHORT: [],
@@ -106,6 +110,7 @@ async function writeOver(ctx: Context): Promise<void> {
 async function after(ctx: Context): Promise<void> {
   // Larger than a segment: a batch of several frames.
   await put(ctx, 'BIG', 'x'.repeat(BIG_BYTES), {});
+  await overBoth(ctx);
   const admin = ctx.admin('GOLDEN');
   await admin.create('GONE', {});
   await put(ctx, 'GONE', 'with its queue', {});
@@ -144,6 +149,18 @@ async function life(work: (ctx: Context) => Promise<void>): Promise<void> {
   await work(ctx);
   await ctx.tpterm();
   await daemon.stop('made');
+}
+
+/** A transaction over one queue space, and one over two: prepared and decided. */
+async function overBoth(ctx: Context): Promise<void> {
+  await ctx.tpbegin(30);
+  await put(ctx, 'SHORT', 'taken over both', {});
+  await ctx.tpcommit();
+  await ctx.tpbegin(30);
+  await ctx.tpdequeue('GOLDEN', 'SHORT', null, null, 0);
+  await put(ctx, 'LATE', 'put over both', {});
+  await ctx.tpenqueue('OTHER', 'THERE', null, 'there', 0);
+  await ctx.tpcommit();
 }
 
 async function put(

@@ -8,11 +8,15 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Context, TPQ } from '../../clients/typescript/index.ts';
 import { backup } from '../../src/tools/backup.ts';
 import { findSpaces } from '../../src/tools/directories.ts';
+import { recordsOf } from '../../src/tools/records.ts';
 import { restore, type SpaceRestored } from '../../src/tools/restore.ts';
 import { verifySpace } from '../../src/tools/verify.ts';
 import { DeviceLock } from '../../src/wal/local/device-lock.ts';
 import { nodeFileIo, type FileIo } from '../../src/wal/local/file-io.ts';
-import { markedFirst } from '../../src/wal/local/segment.ts';
+import { markedFirst, SegmentFiles } from '../../src/wal/local/segment.ts';
+import { Survey } from '../../src/wal/local/survey.ts';
+import { surveyRoot } from '../../src/wal/local/survey-root.ts';
+import { loadGolden, unpackGolden } from '../support/golden-space.ts';
 import { eventually, InProcess } from '../support/in-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { ctlOf, drain, put, putId, SPACE, take } from './helpers.ts';
@@ -180,10 +184,11 @@ describe('a restored space', () => {
     }
   });
 
-  it('has the name of its directory', async () => {
+  it('under another name is another queue space', async () => {
     const { saved, dir } = await backedUp();
     const found = await findSpaces(join(saved, SPACE));
-    await restore({ found, into: join(dir, 'COPY'), rename: 'COPY' });
+    const [made] = await restore({ found, into: join(dir, 'COPY'), rename: 'COPY' });
+    expect(made?.copied.spaceId).not.toBe(made?.backup.spaceId);
     const [space] = (await findSpaces(join(dir, 'COPY'))).spaces;
     if (space === undefined) throw new Error('no space');
     expect(await verifySpace(space)).toMatchObject({ findings: [], messages: 3 });
@@ -193,6 +198,21 @@ describe('a restored space', () => {
     await daemon.start();
     expect(daemon.lines('queue space COPY changed', 'name ')).toEqual([]);
   });
+});
+
+it('prepared work in a restored space is nobody’s to decide: not even of the transaction log that ran it', async () => {
+  const dir = tempDir();
+  const golden = loadGolden('space-v1b.json');
+  unpackGolden(golden, join(dir, 'device'));
+  await backUp(join(dir, 'device'), join(dir, 'saved'));
+  await restoreInto(join(dir, 'saved'), join(dir, 'back'));
+  const [before, saved, after] = await Promise.all(
+    ['device', 'saved', 'back'].map((name) => tlogsIn(join(dir, name, golden.space))),
+  );
+  expect(before?.size).toBe(1);
+  expect(saved).toEqual(before);
+  expect(after?.size).toBe(1);
+  expect(after).not.toEqual(before);
 });
 
 describe('nothing is written over, and nothing half', () => {
@@ -332,6 +352,19 @@ class FailingIo {
     this.count();
     return run();
   }
+}
+
+/** The transaction logs that prepared records name. */
+async function tlogsIn(dir: string): Promise<Set<string>> {
+  const files = new SegmentFiles(nodeFileIo, dir);
+  const tlogs = new Set<string>();
+  for await (const item of new Survey(files, await surveyRoot(files)).items()) {
+    if (item.kind !== 'batch' || item.batch.kind === 'takeover') continue;
+    for (const { event } of recordsOf(item.batch))
+      if (event?.kind === 'branchPrepared') tlogs.add(event.tlog);
+  }
+  files.closeAll();
+  return tlogs;
 }
 
 function firstSegment(device: string): number {
