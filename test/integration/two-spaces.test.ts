@@ -60,21 +60,19 @@ describe('a transaction over two queue spaces', () => {
 
 describe('what became of it', () => {
   it('can be asked on any connection, before and after a restart', async () => {
-    const idOf = async (end: (c: Context) => Promise<void>, spaces: readonly string[]): Promise<string> => {
+    const idOf = async (end: 'tpcommit' | 'tpabort', spaces: readonly string[]): Promise<string> => {
       await ctx.tpbegin(60);
       const id = ctx.transactionId ?? '';
       expect(await other.transactionOutcome(id)).toBe('open');
       for (const space of spaces) await put(ctx, space, space === 'ONE' ? 'B' : 'D', 'x');
-      await end(ctx);
+      await ctx[end]();
       return id;
     };
-    const commit = (c: Context): Promise<void> => c.tpcommit();
-    const abort = (c: Context): Promise<void> => c.tpabort();
     const ids = [
-      await idOf(commit, ['ONE']),
-      await idOf(commit, ['ONE', 'TWO']),
-      await idOf(abort, ['TWO']),
-      await idOf(abort, ['ONE', 'TWO']),
+      await idOf('tpcommit', ['ONE']),
+      await idOf('tpcommit', ['ONE', 'TWO']),
+      await idOf('tpabort', ['TWO']),
+      await idOf('tpabort', ['ONE', 'TWO']),
     ];
     const outcomes = (): Promise<string[]> => Promise.all(ids.map((id) => other.transactionOutcome(id)));
     expect(await outcomes()).toEqual(['committed', 'committed', 'rolled back', 'rolled back']);
@@ -84,6 +82,25 @@ describe('what became of it', () => {
     expect(await codeOf(other.transactionOutcome('xyz'))).toBe('TPEINVAL');
   });
 });
+
+/** As two-phase commit does, under a transaction log that this daemon does not have. */
+async function prepareOffline(dir: string, queue: string): Promise<void> {
+  const clock = new SystemClock();
+  const ports = {
+    clock,
+    ulog: SILENT,
+    soon: (then: () => void) => void setImmediate(then),
+    runCommand: () => {},
+  };
+  const store = await openLocalLog({ dir, clock, ulog: SILENT });
+  const engine = await openSpace(store, new AbortController().signal, ports);
+  const work = engine.openWork();
+  const request = { qname: queue, properties: properties({}), terms: null, data: Buffer.from('put'), work };
+  expect(engine.enqueue(request).code).toBe(0);
+  expect(engine.prepared.promise(work)).toBe(0);
+  engine.prepared.prepare(work, { transaction: { start: 5, serial: 6 }, tlog: 'ab'.repeat(16) });
+  await engine.close();
+}
 
 describe('without its transaction log', () => {
   /** A daemon that ended between the decision and the outcome: its spaces hold prepared branches. */
@@ -100,25 +117,6 @@ describe('without its transaction log', () => {
     await prepareOffline(join(own.dir, 'data1', 'ONE'), 'A');
     await prepareOffline(join(own.dir, 'data2', 'TWO'), 'C');
     return own;
-  }
-
-  /** As two-phase commit does, under a transaction log that this daemon does not have. */
-  async function prepareOffline(dir: string, queue: string): Promise<void> {
-    const clock = new SystemClock();
-    const ports = {
-      clock,
-      ulog: SILENT,
-      soon: (then: () => void) => void setImmediate(then),
-      runCommand: () => {},
-    };
-    const store = await openLocalLog({ dir, clock, ulog: SILENT });
-    const engine = await openSpace(store, new AbortController().signal, ports);
-    const work = engine.openWork();
-    const request = { qname: queue, properties: properties({}), terms: null, data: Buffer.from('put'), work };
-    expect(engine.enqueue(request).code).toBe(0);
-    expect(engine.prepared.promise(work)).toBe(0);
-    engine.prepared.prepare(work, { transaction: { start: 5, serial: 6 }, tlog: 'ab'.repeat(16) });
-    await engine.close();
   }
 
   it('what was prepared stays in doubt, over restarts, and is listed; all else is served', async () => {
