@@ -102,23 +102,23 @@ async function prepareOffline(dir: string, queue: string): Promise<void> {
   await engine.close();
 }
 
-describe('without its transaction log', () => {
-  /** A daemon that ended between the decision and the outcome: its spaces hold prepared branches. */
-  async function interrupted(): Promise<InProcess> {
-    const own = await daemonForTest({
-      spaces: [
-        { name: 'ONE', queues: [{ name: 'A', retries: 9 }] },
-        { name: 'TWO', queues: [{ name: 'C', retries: 9 }] },
-      ],
-    });
-    const c = await own.join();
-    await put(c, 'ONE', 'A', 'taken');
-    await own.stop();
-    await prepareOffline(join(own.dir, 'data1', 'ONE'), 'A');
-    await prepareOffline(join(own.dir, 'data2', 'TWO'), 'C');
-    return own;
-  }
+/** A daemon that ended between the decision and the outcome: its spaces hold prepared branches. */
+async function interrupted(): Promise<InProcess> {
+  const own = await daemonForTest({
+    spaces: [
+      { name: 'ONE', queues: [{ name: 'A', retries: 9 }] },
+      { name: 'TWO', queues: [{ name: 'C', retries: 9 }] },
+    ],
+  });
+  const c = await own.join();
+  await put(c, 'ONE', 'A', 'taken');
+  await own.stop();
+  await prepareOffline(join(own.dir, 'data1', 'ONE'), 'A');
+  await prepareOffline(join(own.dir, 'data2', 'TWO'), 'C');
+  return own;
+}
 
+describe('without its transaction log', () => {
   it('what was prepared stays in doubt, over restarts, and is listed; all else is served', async () => {
     const own = await interrupted();
     for (let i = 0; i < 2; i++) {
