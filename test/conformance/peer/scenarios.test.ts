@@ -47,10 +47,11 @@ describe('the list of peer scenarios', () => {
   });
 });
 
+/** Without the mark of a restart. */
+const spelt = (row: string): string => row.replace(/[*⟲ ]+/g, ' ').trim();
 const spec = join(dirname(process.env['TMQUEUE_SPEC'] ?? ''), 'peer-scenarios.md');
 it.skipIf(!existsSync(spec))('the list has every row of peer-scenarios.md, by its name', () => {
   const rows = rowsOf(readFileSync(spec, 'utf8')).filter((row) => /^T(28|86|67|89)-/.test(row));
   const listed = entries.filter(([id]) => !id.startsWith('T82')).map(([id, { name }]) => `${id} ${name}`);
-  const spelt = (row: string): string => row.replace(/[*⟲ ]+/g, ' ').trim();
   expect(rows.map(spelt).toSorted()).toEqual(listed.toSorted());
 });

@@ -56,17 +56,18 @@ async function takeAll(queue: string, count: number): Promise<string[]> {
   return texts;
 }
 
-describe('delayed messages of a forwarded queue', () => {
-  const due = (fromNowS: number): Members => ({ flags: TPQ.TPQTIME_ABS, deq_time: wallS(daemon, fromNowS) });
-  /** Everything that the service has sent since it was asked last, once there are so many. */
-  async function arrived(queue: string, count: number, left: number): Promise<number[]> {
-    await eventually(() => broadcast.length >= count, 20_000);
-    await eventually(async () => (await daemon.queue(queue)).messages === left);
-    return broadcast.splice(0);
-  }
-  const echo = (call: { data: unknown }): Promise<void> =>
-    server.tpbroadcast(null, null, 'listener', String(call.data));
+const due = (fromNowS: number): Members => ({ flags: TPQ.TPQTIME_ABS, deq_time: wallS(daemon, fromNowS) });
+/** Everything that the service has sent since it was asked last, once there are so many. */
+async function arrived(queue: string, count: number, left: number): Promise<number[]> {
+  await eventually(() => broadcast.length >= count, 20_000);
+  await eventually(async () => (await daemon.queue(queue)).messages === left);
+  return broadcast.splice(0);
+}
+const echo = (call: { data: unknown }): Promise<void> =>
+  server.tpbroadcast(null, null, 'listener', String(call.data));
+const svcOk = (call: { text: string }): unknown => typed('FML32', '', Buffer.from(`${call.text} OK`));
 
+describe('delayed messages of a forwarded queue', () => {
   scenario('T28-02', async () => {
     await server.tpadvertise('FUT_FIFO_AUTO', echo);
     // One after the other, as the order is the matter.
@@ -92,8 +93,6 @@ describe('delayed messages of a forwarded queue', () => {
 });
 
 describe('forwarding', () => {
-  const svcOk = (call: { text: string }): unknown => typed('FML32', '', Buffer.from(`${call.text} OK`));
-
   scenario('T28-24', async () => {
     await server.tpadvertise('OKQ1', svcOk);
     await Promise.all(numbers.map((n) => send(ctx, 'OKQ1', ubf(n))));

@@ -1,17 +1,22 @@
 // The peer's test of limits, its scenarios of transactions: time limits, many clients, what ends a transaction and what does not, restarts
-// in the middle [peer-scenarios 1.2, T86-07, 08, 11, 12, 14, 17, 24, 26]. The daemon's clock does the waiting.
+// in the middle [peer-scenarios 1.2, T86-07, 08, 11, 12, 14, 17, 24 to 26]. The daemon's clock does the waiting.
 import { afterEach, beforeAll, describe, expect } from 'vitest';
 import { type Context, TPQ } from '../../../clients/typescript/index.ts';
 import { daemonForAll, eventually } from '../../support/in-process.ts';
-import { code, domain, drain, got, pool, send, SPACE, take } from '../q/support.ts';
+import { code, domain, drain, got, pool, send, sendTo, SPACE, take } from '../q/support.ts';
 import { byCorrid, corrid, inTransaction, messagesOf, scenario, up } from './support.ts';
 
 const queues = pool({ name: 'TEST', retries: 9 }, 30);
 const EXB = ['EXB000', 'EXB001', 'EXB002', 'EXB003', 'EXB004'];
-const daemon = daemonForAll(domain([{ queues: [...queues.queues, ...EXB, 'PROBE'] }]));
+const SECOND = 'SECOND';
+const daemon = daemonForAll(
+  domain([{ queues: [...queues.queues, ...EXB, 'PROBE'] }, { name: SECOND, queues: ['TEST'] }]),
+);
 let ctx: Context;
+let other: Context;
 beforeAll(async () => {
   ctx = await daemon.join();
+  other = await daemon.join();
 });
 afterEach(async () => {
   if (ctx.tpgetlev() === 1) await ctx.tpabort();
@@ -136,6 +141,27 @@ describe('the daemon goes in the middle', () => {
     expect(await got(ctx, queue)).toBe('TPETIME');
     expect(await code(ctx.tpcommit())).toBe('TPEABORT');
     expect(await inTransaction(ctx, () => got(ctx, queue))).toBe('QMENOMSG');
+  });
+
+  scenario('T86-25', async () => {
+    const queue = queues.next();
+    await ctx.tpbegin(600);
+    await sendMany(queue, 600);
+    await Promise.all(up(1, 600).map((n) => sendTo(ctx, SECOND, 'TEST', n)));
+    await daemon.restart();
+    const nothing = async (): Promise<void> => {
+      expect([await got(other, queue), await got(other, 'TEST', {}, { qspace: SECOND })]).toEqual([
+        'QMENOMSG',
+        'QMENOMSG',
+      ]);
+    };
+    await nothing();
+    expect(await code(ctx.tpcommit())).toBe('TPEABORT');
+    await nothing();
+    expect([await messagesOf(daemon, [queue]), await messagesOf(daemon, ['TEST'], SECOND)]).toEqual([
+      [0],
+      [0],
+    ]);
   });
 
   scenario('T86-26', async () => {
