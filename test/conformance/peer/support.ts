@@ -15,7 +15,7 @@ export interface ScenarioOptions {
 export function scenario(
   id: string,
   run: () => Promise<unknown>,
-  { detail = '', timeoutMs = 60_000 }: ScenarioOptions = {},
+  { detail = '', timeoutMs = 120_000 }: ScenarioOptions = {},
 ): void {
   const entry = SCENARIOS[id];
   if (entry === undefined || entry.noMeaning !== undefined) throw new Error(`${id} is not to be tested`);
@@ -45,7 +45,7 @@ export async function messagesOf(
 export async function emptied(
   daemon: InProcess,
   queue: string,
-  { qspace = SPACE, withinMs = 30_000 } = {},
+  { qspace = SPACE, withinMs = 100_000 } = {},
 ): Promise<void> {
   await eventually(async () => (await daemon.queue(queue, qspace)).messages === 0, withinMs);
 }
@@ -56,9 +56,13 @@ export function sorted(values: readonly unknown[]): number[] {
 }
 
 /** One transaction around `work`, committed. */
-export async function inTransaction<R>(ctx: Context, work: () => Promise<R>, timeoutS = 600): Promise<R> {
+export async function inTransaction<R>(
+  ctx: Context,
+  work: (ctx: Context) => Promise<R>,
+  timeoutS = 600,
+): Promise<R> {
   await ctx.tpbegin(timeoutS);
-  const result = await work();
+  const result = await work(ctx);
   await ctx.tpcommit();
   return result;
 }

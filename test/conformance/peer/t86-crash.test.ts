@@ -59,6 +59,36 @@ describe('a commit during which the daemon dies', () => {
   });
 });
 
+// The peer moves files to the folder of prepared transactions by hand; here the daemon dies somewhere in the commit over two queue spaces,
+// and starts.
+scenario('T86-19', async () => {
+  const spaces = [SPACE, 'SECOND'];
+  const text = domain(spaces.map((name) => ({ name, queues: ['TEST1'] })));
+  const daemon = await TestDaemon.start({ queues: [], text });
+  const prng = new Prng(SEED);
+  for (let kill = 0; kill < KILLS; kill++) {
+    const ctx = await daemon.connect();
+    await ctx.tpbegin(60);
+    await Promise.all(
+      spaces.flatMap((space) => up(1, 600).map((n) => ctx.tpenqueue(space, 'TEST1', null, n))),
+    );
+    const commit = code(ctx.tpcommit());
+    // Random moments are the point here; nothing waits for anything.
+    await new Promise((resolve) => {
+      setTimeout(resolve, prng.between(0, 10));
+    });
+    await daemon.kill();
+    await daemon.restart();
+    const after = await daemon.connect();
+    const found = await Promise.all(
+      spaces.map((space) => inTransaction(after.fork(), (fork) => drain(fork, 'TEST1', space))),
+    );
+    const all = found[0]?.length !== 0 || (await commit) === 'OK';
+    expect(found, `seed ${SEED}, kill ${kill}`).toEqual(all ? [up(1, 600), up(1, 600)] : [[], []]);
+    await after.tpterm();
+  }
+});
+
 interface Loop {
   readonly queue: QueueSetup;
   readonly errorQueue: string;
@@ -92,7 +122,7 @@ async function crashLoop(loop: Loop): Promise<{ ctx: Context; calls: number }> {
     await poll(
       () => calls >= until,
       () => `${calls} calls of ${until}\n${daemon.stderr}`,
-      30_000,
+      60_000,
     );
     await daemon.kill();
     await server.tpterm();
@@ -112,7 +142,7 @@ describe(`crash loops, seed ${SEED}`, () => {
     expect(sorted(await drain(ctx, name))).toEqual(up(1, 100));
     expect([await got(ctx, name), await messages(ctx, name)]).toEqual(['QMENOMSG', 0]);
   };
-  const timeoutMs = 60_000 + KILLS * 10_000;
+  const timeoutMs = 120_000 + KILLS * 20_000;
   scenario('T86-04', () => ownErrorQueue(['-q ERROR -i 1', '-q ERROR -i 1']), { timeoutMs });
   scenario('T86-18', () => ownErrorQueue(['-q ERROR -i 1 -n', '-q ERROR -i 1 -n']), { timeoutMs });
 

@@ -60,7 +60,7 @@ async function releaseUntilEmpty(gate: Gate, queue: string): Promise<void> {
   await eventually(async () => {
     gate.release();
     return (await daemon.queue(queue)).messages === 0;
-  }, 30_000);
+  }, 100_000);
 }
 
 describe('time limits', () => {
