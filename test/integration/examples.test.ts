@@ -39,6 +39,27 @@ describe('an example', () => {
     expect([(await daemon.queue('ALICE')).messages, (await daemon.queue('BOB')).messages]).toEqual([0, 0]);
   });
 
+  it('sequential processing: three steps, three answers', async () => {
+    const { code, out, err } = await run('sequential', 'coffee').ended;
+    expect([code, err]).toEqual([0, '']);
+    const lines = out.trimEnd().split('\n');
+    expect(lines.filter((line) => line.endsWith(': coffee'))).toEqual([
+      'RESERVE: coffee',
+      'CHARGE: coffee',
+      'SHIP: coffee',
+    ]);
+    const steps = lines.filter((line) => line.startsWith('order '));
+    expect(steps.map((line) => line.replace(/^order \d+: /, ''))).toEqual([
+      '1 of 3 steps are done',
+      '2 of 3 steps are done',
+      '3 of 3 steps are done',
+    ]);
+    const left = ['RESERVE', 'CHARGE', 'SHIP', 'PROGRESS', 'ERRQ'].map(
+      async (q) => (await daemon.queue(q)).messages,
+    );
+    expect(await Promise.all(left)).toEqual([0, 0, 0, 0, 0]);
+  });
+
   it('says how it is used', async () => {
     for (const program of ['peer-to-peer', 'bank-transfer']) {
       const { code, err } = await run(program).ended;

@@ -11,8 +11,6 @@ export interface Scenario {
   readonly waitsFor?: string;
 }
 
-const TWO_SPACES = 'transactions over two queue spaces';
-const SERVICES = 'services that join the caller’s transaction';
 const CONVERSATIONS = 'conversational services';
 const NO_DEFAULT_QUEUE = 'a queue space has no default queue: a queue exists once qcreate made it';
 const ONE_SYNC = 'Tuxedo has no choice of how a queue space is synced: the scenario is T86-14 again';
@@ -70,35 +68,35 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'T86-16': { name: 'errorq' },
   'T86-17': { name: 'abortrules' },
   'T86-18': { name: 'crashloop' },
-  'T86-19': { name: 'loadprep', waitsFor: TWO_SPACES },
+  'T86-19': { name: 'loadprep' },
   'T86-20': { name: 'diskfull' },
   'T86-21': { name: 'tmsrvdiskerr' },
   'T86-22': { name: 'commit_crash' },
   'T86-23': { name: 'badmsg' },
   'T86-24': { name: 'tmqrestart' },
-  'T86-25': { name: 'tmsrvrestart', waitsFor: TWO_SPACES },
+  'T86-25': { name: 'tmsrvrestart' },
   'T86-26': { name: 'commit_shut' },
   'T86-27': { name: 'deqwriteerr' },
   'T86-28': { name: 'damaged prepared record' },
 
-  'T67-01': { name: 'queue + database commit/abort', waitsFor: TWO_SPACES },
-  'T67-02': { name: 'transactional forward ok', waitsFor: SERVICES },
-  'T67-03': { name: 'transactional forward fails', waitsFor: SERVICES },
+  'T67-01': { name: 'queue + database commit/abort' },
+  'T67-02': { name: 'transactional forward ok' },
+  'T67-03': { name: 'transactional forward fails' },
 
-  'T82-01': { name: 'OK', waitsFor: SERVICES },
-  'T82-02': { name: 'OK2', waitsFor: SERVICES },
-  'T82-03': { name: 'OK1, no reply', waitsFor: SERVICES },
-  'T82-04': { name: 'the service calls tpcommit itself', waitsFor: SERVICES },
-  'T82-05': { name: 'ABORT', waitsFor: SERVICES },
-  'T82-06': { name: 'ABORT2', waitsFor: SERVICES },
-  'T82-07': { name: 'ABORT3', waitsFor: SERVICES },
-  'T82-08': { name: 'FAIL', waitsFor: SERVICES },
-  'T82-09': { name: 'illegal return', waitsFor: SERVICES },
-  'T82-10': { name: 'tm down', waitsFor: SERVICES },
-  'T82-11': { name: 'the service sleeps', waitsFor: SERVICES },
-  'T82-12': { name: 'auto-transaction off', waitsFor: SERVICES },
+  'T82-01': { name: 'OK' },
+  'T82-02': { name: 'OK2' },
+  'T82-03': { name: 'OK1, no reply' },
+  'T82-04': { name: 'the service calls tpcommit itself' },
+  'T82-05': { name: 'ABORT' },
+  'T82-06': { name: 'ABORT2' },
+  'T82-07': { name: 'ABORT3' },
+  'T82-08': { name: 'FAIL' },
+  'T82-09': { name: 'illegal return' },
+  'T82-10': { name: 'tm down' },
+  'T82-11': { name: 'the service sleeps' },
+  'T82-12': { name: 'auto-transaction off' },
   'T82-13': { name: 'conversational variants', waitsFor: CONVERSATIONS },
 
-  'T89-01': { name: 'manual recovery', waitsFor: TWO_SPACES },
-  'T89-02': { name: 'background recovery', waitsFor: TWO_SPACES },
+  'T89-01': { name: 'manual recovery', waitsFor: 'qprinttrans' },
+  'T89-02': { name: 'background recovery' },
 };

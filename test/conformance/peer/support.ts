@@ -1,8 +1,8 @@
 // What the peer scenarios share: a test that has its name from the list, numbers in order, and what is on a queue.
 import { it } from 'vitest';
-import { type Context, type ServiceCall, TPQ } from '../../../clients/typescript/index.ts';
+import { type Context, TPQ } from '../../../clients/typescript/index.ts';
 import { eventually, type InProcess } from '../../support/in-process.ts';
-import { type Calls, type Members, SPACE } from '../q/support.ts';
+import { type Members, SPACE } from '../q/support.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 export interface ScenarioOptions {
@@ -65,12 +65,4 @@ export async function inTransaction<R>(
   const result = await work(ctx);
   await ctx.tpcommit();
   return result;
-}
-
-/** The calls of a service: part of the transaction that it was called in. */
-export function callsOf(
-  request: ServiceCall,
-): Calls & Pick<Context, 'tpcall' | 'tpacall' | 'tpcommit' | 'tpabort'> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a request has no calls of its own yet
-  return request as never;
 }

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect } from 'vitest';
 import { type Context, type ServiceCall, ServiceFailure } from '../../../clients/typescript/index.ts';
 import { daemonForAll, eventually } from '../../support/in-process.ts';
 import { code, domain, drain, got, send, SPACE } from '../q/support.ts';
-import { callsOf, emptied, messagesOf, scenario, up } from './support.ts';
+import { emptied, messagesOf, scenario, up } from './support.ts';
 
 const DATABASE = 'DATABASE';
 const daemon = daemonForAll(
@@ -20,7 +20,7 @@ let ctx: Context;
 let calls = 0;
 const insert = async (request: ServiceCall): Promise<void> => {
   calls++;
-  await callsOf(request).tpenqueue(DATABASE, 'ROWS', null, request.data);
+  await request.tpenqueue(DATABASE, 'ROWS', null, request.data);
 };
 beforeAll(async () => {
   ctx = await daemon.join();

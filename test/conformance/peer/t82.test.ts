@@ -12,7 +12,7 @@ import {
 import { Gate } from '../../integration/helpers.ts';
 import { daemonForAll, eventually } from '../../support/in-process.ts';
 import { code, domain, drain, SPACE } from '../q/support.ts';
-import { callsOf, scenario, up } from './support.ts';
+import { scenario, up } from './support.ts';
 
 const AUTOMATIC = ['OK', 'OK2', 'OK1', 'COMMIT', 'ABORT', 'ABORT2', 'ABORT3', 'FAIL', 'ILLEGAL', 'SLEEP'];
 const daemon = daemonForAll(
@@ -31,16 +31,16 @@ const seen: unknown[] = [];
 const gate = new Gate();
 
 const enqueue = (request: ServiceCall): Promise<void> =>
-  callsOf(request).tpenqueue(SPACE, 'MSGQ', null, request.service);
+  request.tpenqueue(SPACE, 'MSGQ', null, request.service);
 /** Enqueues, and has STEP enqueue. */
 async function both(request: ServiceCall): Promise<void> {
   await enqueue(request);
-  await callsOf(request).tpcall('STEP', null);
+  await request.tpcall('STEP', null);
 }
 /** What only the initiator may do is refused, and the service says in the way it has that it failed. */
 async function aborting(request: ServiceCall): Promise<void> {
   await both(request);
-  seen.push(await code(callsOf(request).tpabort()));
+  seen.push(await code(request.tpabort()));
   request.tpreturn(RVAL.TPFAIL);
 }
 async function failing(request: ServiceCall): Promise<void> {
@@ -61,7 +61,7 @@ beforeAll(async () => {
     },
     COMMIT: async (request) => {
       await both(request);
-      seen.push(await code(callsOf(request).tpcommit()));
+      seen.push(await code(request.tpcommit()));
     },
     ABORT: aborting,
     ABORT2: aborting,
@@ -70,7 +70,7 @@ beforeAll(async () => {
     ILLEGAL: async (request) => {
       await enqueue(request);
       // A reply that it does not wait for.
-      await callsOf(request).tpacall('STEP', null);
+      await request.tpacall('STEP', null);
     },
     SLEEP: async (request) => {
       await enqueue(request);

@@ -59,6 +59,72 @@ describe('a commit during which the daemon dies', () => {
   });
 });
 
+/** At SIGUSR2 it reads a number from the file; in front of that sync, counted from then on, the process kills itself. */
+function killedAtSync(file: string): readonly string[] {
+  const module = `
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    let left = Infinity;
+    process.on('SIGUSR2', () => { left = Number(fs.readFileSync(${JSON.stringify(file)}, 'utf8')); });
+    const count = () => { if (--left === 0) process.kill(process.pid, 'SIGKILL'); };
+    const { fdatasync, fdatasyncSync } = fs;
+    fs.fdatasync = (fd, done) => { count(); fdatasync(fd, done); };
+    fs.fdatasyncSync = (fd) => { count(); return fdatasyncSync(fd); };
+    syncBuiltinESMExports();`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(module)}`];
+}
+
+// The syncs of one commit over two queue spaces: of what is prepared in each, of the decision, of the outcome. The daemon dies in front of
+// each of them, and of one or two that come after.
+scenario(
+  'T86-22',
+  async () => {
+    const spaces = [SPACE, 'SECOND'];
+    const text = domain(
+      spaces.map((name) => ({
+        name,
+        queues: ['TEST1', 'TEST2'].map((queue) => ({ name: queue, retries: 99 })),
+      })),
+    );
+    const directory = tempDir();
+    const file = join(directory, 'nth');
+    const nodeArguments = killedAtSync(file);
+    const daemon = await TestDaemon.start({ queues: [], text, directory, nodeArguments });
+    const filler = await daemon.connect();
+    for (const space of spaces) for (const n of up(1, 20)) await filler.tpenqueue(space, 'TEST1', null, n);
+    let died = 0;
+    for (const nth of up(1, 7)) {
+      const ctx = await daemon.connect();
+      await ctx.tpbegin(60);
+      const moved = await Promise.all(spaces.map((space) => got(ctx, 'TEST1', {}, { qspace: space })));
+      writeFileSync(file, String(nth));
+      daemon.signal('SIGUSR2');
+      for (const [i, space] of spaces.entries()) await ctx.tpenqueue(space, 'TEST2', null, moved[i]);
+      const end = await code(ctx.tpcommit());
+      if (end !== 'OK') died++;
+      await daemon.kill();
+      await daemon.restart();
+      const after = await daemon.connect();
+      const found = await Promise.all(spaces.map((space) => contents(after.fork(), space)));
+      // In both queue spaces the message is on the one queue or on the other, and on the second when the commit was answered.
+      const [first = [], second = []] = found;
+      expect(second, `killed at sync ${nth}: ${end}`).toEqual(first);
+      expect(sorted(first.flat()), `killed at sync ${nth}: ${end}`).toEqual(up(1, 20));
+      if (end === 'OK') expect(first[1]).toContain(moved[0]);
+    }
+    expect(died).toBeGreaterThan(2);
+  },
+  { detail: 'over two queue spaces, at each sync', timeoutMs: 300_000 },
+);
+
+/** What is on the two queues of a queue space; it stays there. */
+async function contents(ctx: Context, space: string): Promise<unknown[][]> {
+  await ctx.tpbegin(60);
+  const found = [await drain(ctx, 'TEST1', space), await drain(ctx, 'TEST2', space)];
+  await ctx.tpabort();
+  return found;
+}
+
 // The peer moves files to the folder of prepared transactions by hand; here the daemon dies somewhere in the commit over two queue spaces,
 // and starts.
 scenario('T86-19', async () => {

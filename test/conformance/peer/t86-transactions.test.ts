@@ -1,7 +1,7 @@
 // The peer's test of limits, its scenarios of transactions: time limits, many clients, what ends a transaction and what does not, restarts
 // in the middle [peer-scenarios 1.2, T86-07, 08, 11, 12, 14, 17, 24 to 26]. The daemon's clock does the waiting.
 import { afterEach, beforeAll, describe, expect } from 'vitest';
-import { type Context, TPQ } from '../../../clients/typescript/index.ts';
+import { type Context, ServiceFailure, TPQ } from '../../../clients/typescript/index.ts';
 import { daemonForAll, eventually } from '../../support/in-process.ts';
 import { code, domain, drain, got, pool, send, sendTo, SPACE, take } from '../q/support.ts';
 import { byCorrid, corrid, inTransaction, messagesOf, scenario, up } from './support.ts';
@@ -17,6 +17,11 @@ let other: Context;
 beforeAll(async () => {
   ctx = await daemon.join();
   other = await daemon.join();
+  const server = await daemon.join({ onError: () => undefined });
+  await server.tpadvertise('OKSVC', () => undefined);
+  await server.tpadvertise('FAILSVC', () => {
+    throw new ServiceFailure(1);
+  });
 });
 afterEach(async () => {
   if (ctx.tpgetlev() === 1) await ctx.tpabort();
@@ -107,6 +112,9 @@ describe('what a call inside a transaction came to, and its commit', () => {
   const before = queues.next();
   const noQueue = 'NOSUCHQUEUE';
   const rows: [string, () => Promise<unknown>, string, string][] = [
+    ['a service that nobody offers', () => code(ctx.tpcall('NOSVC', 'x')), 'TPENOENT', 'OK'],
+    ['a service that fails', () => code(ctx.tpcall('FAILSVC', 'x')), 'TPESVCFAIL', 'TPEABORT'],
+    ['a service that succeeds', () => code(ctx.tpcall('OKSVC', 'x')), 'OK', 'OK'],
     ['tpcall with bad arguments', () => code(ctx.tpcall('', 'x')), 'TPEINVAL', 'OK'],
     ['tpenqueue(NULL, NULL)', () => code(ctx.tpenqueue('', '', null, null)), 'TPEINVAL', 'OK'],
     ['tpdequeue(NULL, NULL)', () => code(ctx.tpdequeue('', '', null, null)), 'TPEINVAL', 'OK'],
