@@ -13,7 +13,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 import { code, domain, drain, got, send, SPACE } from '../q/support.ts';
 import { inTransaction, scenario, sorted, up } from './support.ts';
 
-const KILLS = Number(process.env['TMQUEUE_KILLS'] ?? 4);
+const KILLS = Number(process.env['TMQUEUE_KILLS'] ?? 3);
 const SEED = Number(process.env['TMQUEUE_SEED'] ?? Date.now() % 1_000_000_000);
 
 const sendMany = (ctx: Context, queue: string, count: number): Promise<unknown> =>

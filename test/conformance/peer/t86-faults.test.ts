@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest';
 import type { Context } from '../../../clients/typescript/index.ts';
 import { type FileIo, nodeFileIo } from '../../../src/wal/local/file-io.ts';
 import { daemonForTest, type InProcess } from '../../support/in-process.ts';
-import { code, domain, drain, got, send, SPACE } from '../q/support.ts';
+import { code, domain, drain, got, send, sendTo, SPACE } from '../q/support.ts';
 import { messagesOf, scenario, up } from './support.ts';
 
 /** The disk of one daemon, and what fails on it. */
@@ -15,24 +15,30 @@ class Disk {
   reads = false;
   /** Every new file, as on a full disk. */
   full = false;
+  /** Every write of the transaction log. */
+  decisions = false;
+  private readonly ofTlog = new Set<number>();
 
   readonly io: FileIo = {
     ...nodeFileIo,
     open: (path, mode) => {
       if (this.full && mode === 'create') fail('ENOSPC');
-      return nodeFileIo.open(path, mode);
+      const fd = nodeFileIo.open(path, mode);
+      if (/\/TLOG\//.test(path)) this.ofTlog.add(fd);
+      else this.ofTlog.delete(fd);
+      return fd;
     },
     pwriteSync: (fd, bytes, position) => {
-      if (this.writes) fail('EIO');
+      this.checkWrite(fd);
       return nodeFileIo.pwriteSync(fd, bytes, position);
     },
     pwrite: async (fd, bytes, position) => {
       if (this.full) fail('ENOSPC');
-      if (this.writes) fail('EIO');
+      this.checkWrite(fd);
       return nodeFileIo.pwrite(fd, bytes, position);
     },
     writevSync: (fd, chunks, position) => {
-      if (this.writes) fail('EIO');
+      this.checkWrite(fd);
       return nodeFileIo.writevSync(fd, chunks, position);
     },
     preadSync: (fd, into, position) => {
@@ -44,11 +50,18 @@ class Disk {
       return nodeFileIo.pread(fd, into, position);
     },
   };
+
+  private checkWrite(fd: number): void {
+    if (this.writes || (this.decisions && this.ofTlog.has(fd))) fail('EIO');
+  }
 }
 
 function fail(name: string): never {
   throw Object.assign(new Error(`${name}: made by the test`), { code: name });
 }
+
+/** Where a transaction over two queue spaces goes too. */
+const SECOND = 'SECOND';
 
 interface Setting {
   readonly daemon: InProcess;
@@ -59,17 +72,19 @@ interface Setting {
 async function setting(cacheBytes = 1024 * 1024): Promise<Setting> {
   const disk = new Disk();
   const device = { io: disk.io, segmentBytes: 1024 * 1024, cacheBytes };
-  const daemon = await daemonForTest(domain([{ queues: [{ name: 'TEST1', retries: 9 }, 'FILL'] }]), {
-    device,
-  });
+  const text = domain([
+    { queues: [{ name: 'TEST1', retries: 9 }, 'FILL'] },
+    { name: SECOND, queues: ['TEST1'] },
+  ]);
+  const daemon = await daemonForTest(text, { device });
   return { daemon, disk, ctx: await daemon.join() };
 }
 
-/** What the daemon failed with, and another start with a disk that works. */
+/** What the daemon failed with, and another start. The disk works from now on, the log that failed stays so until then. */
 async function startAgain({ daemon, disk }: Setting): Promise<string> {
+  Object.assign(disk, { writes: false, reads: false, full: false, decisions: false });
   const reasons = daemon.failures.splice(0).join('; ');
   await daemon.stop();
-  Object.assign(disk, { writes: false, reads: false, full: false });
   await daemon.start();
   return reasons;
 }
@@ -110,6 +125,31 @@ describe('a disk that fails', () => {
     expect(await startAgain(one)).toContain('EIO');
     expect([await got(ctx, 'TEST1'), await messagesOf(daemon, ['TEST1'])]).toEqual(['QMENOMSG', [0]]);
   });
+
+  scenario(
+    'T86-21',
+    async () => {
+      const one = await setting();
+      const { ctx, daemon, disk } = one;
+      await ctx.tpbegin(20);
+      await sendMany(ctx, 1);
+      disk.decisions = true;
+      await sendMany(ctx, 49);
+      for (const n of up(1, 50)) await sendTo(ctx, SECOND, 'TEST1', n);
+      expect(await code(ctx.tpcommit())).not.toBe('OK');
+      expect(await startAgain(one)).toContain('EIO');
+      // Both were prepared, and nothing says that it was to be committed.
+      expect([await messagesOf(daemon, ['TEST1']), await messagesOf(daemon, ['TEST1'], SECOND)]).toEqual([
+        [0],
+        [0],
+      ]);
+      expect([await got(ctx, 'TEST1'), await got(ctx, 'TEST1', {}, { qspace: SECOND })]).toEqual([
+        'QMENOMSG',
+        'QMENOMSG',
+      ]);
+    },
+    { detail: 'the transaction log of two queue spaces' },
+  );
 
   scenario('T86-27', async () => {
     const one = await setting();

@@ -117,8 +117,8 @@ describe('without looking again', () => {
 
 scenario('T86-05', async () => {
   const seen: unknown[] = [];
-  await inTransaction(ctx, () => sendMany('SEQVALID', 1000));
   await server.tpadvertise('SEQVALID', (call) => void seen.push(call.data));
+  await inTransaction(ctx, () => sendMany('SEQVALID', 1000));
   await emptied(daemon, 'SEQVALID');
   expect(seen).toEqual(up(1, 1000));
   expect(await figures(daemon, 'SEQVALID')).toEqual([[1000, 1000, 1000, 0]]);
