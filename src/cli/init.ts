@@ -25,6 +25,10 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     file: 'config/samples/many-forwarders.ubb',
     what: 'forwarders side by side and in turn',
   },
+  examples: {
+    file: 'config/samples/examples.ubb',
+    what: 'what the examples of @tmqueue/client work on',
+  },
   converted: { file: 'config/samples/converted.ubb', what: 'a Tuxedo application brought here' },
 };
 

@@ -263,56 +263,6 @@ describe('failure', () => {
   });
 });
 
-describe('peer scenarios', () => {
-  it('T28-25: 100 requests, 100 replies, each its own', async () => {
-    const queue = await served((call) => `${call.text} OK`);
-    const numbers = Array.from({ length: 100 }, (_, i) => String(i));
-    await Promise.all(numbers.map((n) => ctx.tpenqueue(SPACE, queue, replyTo(), n)));
-    const got: unknown[] = [];
-    for (let i = 0; i < 100; i++) got.push((await reply()).data);
-    expect(got).toHaveLength(numbers.length);
-    expect(new Set(got)).toEqual(new Set(numbers.map((n) => `${n} OK`)));
-    expect(await peek(ctx, 'RPLYQ')).toBeUndefined();
-  });
-
-  it('T28-27: every 4th call fails: nothing lost, nothing double', async () => {
-    let calls = 0;
-    const queue = await served((call) => {
-      if (++calls % 4 === 0) throw new ServiceFailure(1);
-      return call.text;
-    });
-    const numbers = Array.from({ length: 100 }, (_, i) => String(i));
-    await Promise.all(numbers.map((n) => ctx.tpenqueue(SPACE, queue, replyTo(), n)));
-    const got: unknown[] = [];
-    for (let i = 0; i < 100; i++) got.push((await reply()).data);
-    expect(got).toHaveLength(numbers.length);
-    expect(new Set(got)).toEqual(new Set(numbers));
-    expect([await peek(ctx, 'RPLYQ'), await peek(ctx, 'ERRQ')]).toEqual([undefined, undefined]);
-  });
-
-  it('T86-05: 1,000 numbered messages of one transaction are seen in order, without a gap', async () => {
-    const queue = queues.next();
-    const numbers = Array.from({ length: 1000 }, (_, i) => i);
-    await ctx.tpbegin(60);
-    await Promise.all(numbers.map((n) => ctx.tpenqueue(SPACE, queue, null, n)));
-    const seen: unknown[] = [];
-    await server.tpadvertise(queue, (call) => void seen.push(call.data));
-    await ctx.tpcommit();
-    await eventually(() => seen.length === 1000, 20_000);
-    await emptied(queue);
-    expect(seen).toEqual(numbers);
-  });
-
-  it('T86-16: 100 that fail are on the error queue once each', async () => {
-    const queue = await served(() => Promise.reject(new ServiceFailure(1, 'RSP')));
-    const numbers = Array.from({ length: 100 }, (_, i) => i);
-    await Promise.all(numbers.map((n) => ctx.tpenqueue(SPACE, queue, null, n)));
-    await emptied(queue);
-    const got = (await drain(ctx, 'ERRQ')) as number[];
-    expect(got.sort((a, b) => a - b)).toEqual(numbers);
-  });
-});
-
 it('a daemon that has just started leaves a queue alone until its service is offered', async () => {
   const text = ubbText({
     spaces: [{ errorQueue: 'E', queues: ['E', 'S'], forwarders: [{ queues: ['S'], idleS: 1 }] }],

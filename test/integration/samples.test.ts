@@ -16,6 +16,7 @@ it('there is one for each kind of application', () => {
   expect(files).toEqual([
     'ubbconfig.example',
     'config/samples/converted.ubb',
+    'config/samples/examples.ubb',
     'config/samples/many-forwarders.ubb',
     'config/samples/request-reply.ubb',
     'config/samples/two-spaces.ubb',

@@ -34,6 +34,8 @@ export interface DaemonSetup {
   readonly timeoutS?: number;
   /** More lines of *RESOURCES, such as `MAXGTT 500`. */
   readonly resources?: readonly string[];
+  /** The whole configuration instead of one made of the above. */
+  readonly text?: string;
   /** More words of the command line. */
   readonly arguments?: readonly string[];
   /** Words for node itself, before the program. */
@@ -230,6 +232,7 @@ export function within<T>(promise: Promise<T>, ms: number, explain: () => string
 
 /** The configuration of one space with these queues, as an operator writes it. */
 export function ubbText(setup: DaemonSetup): string {
+  if (setup.text !== undefined) return setup.text;
   const forwarders = (setup.forwarders ?? []).map(
     (words, i) => `TMQFORWARD SRVGRP=QUE1 SRVID=${100 + i} CLOPT="-- ${words}"`,
   );
