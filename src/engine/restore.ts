@@ -1,7 +1,8 @@
 // From a checkpoint to a space: the newest one that reads well and that the log still reaches back to. What follows it in the log makes it
 // current. Rows of a queue that was made while the checkpoint was taken wait for its end, where that queue is named.
 import type { Ulog } from '../base/ulog.ts';
-import { apply } from '../queue/apply.ts';
+import { apply, arrive } from '../queue/apply.ts';
+import { Arrival } from '../queue/arrival.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import {
   LogError,
@@ -10,14 +11,9 @@ import {
   type SnapshotInfo,
   type SnapshotStore,
 } from '../wal/log-store.ts';
-import {
-  CHECKPOINT_FORMAT,
-  readRecords,
-  readRow,
-  SECTION,
-  type CheckpointHead,
-  type ReadRow,
-} from './checkpoint-format.ts';
+import { CHECKPOINT_FORMAT, readRecords, SECTION, type CheckpointHead } from './checkpoint-format.ts';
+import { RowReader, type RowSink } from './checkpoint-rows.ts';
+import { decodeEvent } from './record.ts';
 
 export interface Restored {
   readonly space: QueueSpace;
@@ -44,7 +40,7 @@ export async function restore(
     // The log has left its beginning behind: it is enough without it.
     if (info.from < first) continue;
     try {
-      const reader = new Reader(make(), ports.signal);
+      const reader = new Reader(make(), { rowsMax: info.bytes / ROW_BYTES_MIN, signal: ports.signal });
       for await (const chunk of store.snapshots.read(info.id)) reader.take(chunk);
       return reader.end(info);
     } catch (error) {
@@ -56,18 +52,31 @@ export async function restore(
   return { space: make(), after: 0, to: 0, time: null };
 }
 
-class Reader {
+/** A block's row takes at least this much: what only its number, place and record differ in. */
+const ROW_BYTES_MIN = 4;
+
+/** A row of a queue that is named later. */
+interface Waiting {
+  readonly arrival: Arrival;
+  readonly placed: Buffer | null;
+}
+
+class Reader implements RowSink {
   private readonly space: QueueSpace;
+  private readonly rowsMax: number;
   private readonly signal: AbortSignal;
   private rest: Buffer = Buffer.alloc(0);
   private head: CheckpointHead | null = null;
-  private types: [string, string][] = [];
-  private readonly waiting: ReadRow[] = [];
+  /** Codes of the space by those of the checkpoint. */
+  private types: number[] = [];
+  private readonly reader = new RowReader();
+  private readonly waiting: Waiting[] = [];
   private rows = 0;
   private expected = -1;
 
-  constructor(space: QueueSpace, signal: AbortSignal) {
+  constructor(space: QueueSpace, { rowsMax, signal }: { rowsMax: number; signal: AbortSignal }) {
     this.space = space;
+    this.rowsMax = rowsMax;
     this.signal = signal;
   }
 
@@ -87,28 +96,25 @@ class Reader {
   end(info: SnapshotInfo): Restored {
     if (this.head === null || this.expected !== this.rows || this.rest.length > 0)
       throw new LogError('Corrupt', `${info.id} is not whole: ${this.rows} rows of ${this.expected}`);
-    for (const row of this.waiting) this.put(row);
+    for (const { arrival, placed } of this.waiting) this.put(arrival, placed);
     return { space: this.space, after: info.from, to: info.to, time: this.head.time };
   }
 
   private section(type: number, payload: Buffer): void {
     switch (type) {
       case SECTION.HEAD:
-        this.head = JSON.parse(payload.toString()) as CheckpointHead;
-        if (this.head.format > CHECKPOINT_FORMAT)
-          throw new LogError(
-            'Corrupt',
-            `format ${this.head.format}, this program reads up to ${CHECKPOINT_FORMAT}`,
-          );
+        this.takeHead(JSON.parse(payload.toString()) as CheckpointHead);
         return;
       case SECTION.RECORDS:
         for (const event of readRecords(payload)) apply(this.space, event);
         return;
       case SECTION.TYPES:
-        this.types = JSON.parse(payload.toString()) as [string, string][];
+        this.types = (JSON.parse(payload.toString()) as [string, string][]).map(([type, subtype]) =>
+          this.space.typeCode(type, subtype),
+        );
         return;
       case SECTION.ROWS:
-        this.readRows(payload);
+        this.rows += this.reader.read(payload, this.types, this);
         return;
       case SECTION.END:
         this.expected = (JSON.parse(payload.toString()) as { rows: number }).rows;
@@ -118,18 +124,24 @@ class Reader {
     }
   }
 
-  private readRows(payload: Buffer): void {
-    for (let at = 0; at < payload.length;) {
-      const row = readRow(payload, at, this.types);
-      at = row.end;
-      this.rows++;
-      if (this.space.queueByNumber(row.enqueued.queue) === undefined) this.waiting.push(row);
-      else this.put(row);
+  private takeHead(head: CheckpointHead): void {
+    if (head.format !== CHECKPOINT_FORMAT) {
+      throw new LogError('Corrupt', `it has format ${head.format}, this program reads ${CHECKPOINT_FORMAT}`);
     }
+    this.head = head;
+    this.space.msgids.reserve(Math.min(head.rows, this.rowsMax));
   }
 
-  private put({ enqueued, placed }: ReadRow): void {
-    apply(this.space, enqueued);
-    if (placed !== null) apply(this.space, placed);
+  row(arrival: Arrival, placed: Buffer | null): void {
+    if (this.space.queueByNumber(arrival.queue) !== undefined) return this.put(arrival, placed);
+    const corrid = arrival.corrid?.slice() ?? null;
+    const kept = Object.assign(new Arrival(), arrival, { corrid });
+    this.waiting.push({ arrival: kept, placed: placed === null ? null : Buffer.from(placed) });
+  }
+
+  private put(arrival: Arrival, placed: Buffer | null): void {
+    arrive(this.space, arrival, true);
+    if (placed === null) return;
+    apply(this.space, decodeEvent(placed, { ref: 0, offset: 0, length: placed.length }));
   }
 }

@@ -3,7 +3,8 @@
 // Whatever is done to non-persistent messages is live only: a log never names them.
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
-import type { Enqueued, Event, Moved, Placed, Position, Removed, Retried } from './event.ts';
+import type { Arrival } from './arrival.ts';
+import type { Event, Moved, Placed, Position, Removed, Retried } from './event.ts';
 import { CLOCK, REMOVAL } from './event.ts';
 import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
@@ -12,7 +13,7 @@ import { ENTRY } from './tables.ts';
 export function apply(space: QueueSpace, event: Event): void {
   switch (event.kind) {
     case 'enqueued':
-      return applyEnqueued(space, event);
+      return arrive(space, space.arrival.take(space, event), false);
     case 'removed':
       return applyRemoved(space, event);
     case 'retried':
@@ -54,56 +55,56 @@ function applyToQueue(
   else space.doom(queue);
 }
 
-function applyEnqueued(space: QueueSpace, event: Enqueued): void {
+/** `isNew`: no message has this id. Else live it was made a moment ago, unless it is restated; in replay (no batch) it may be known already. */
+export function arrive(space: QueueSpace, arrival: Arrival, isNew: boolean): void {
   const { messages, entries } = space;
-  const queue = space.queueByNumber(event.queue);
+  const queue = space.queueByNumber(arrival.queue);
   if (queue === undefined) return;
-  // Live, an id was made a moment ago, unless it is restated; in replay (no batch) it may be known already.
-  if (event.restated || space.batch === 0) {
-    const known = space.msgids.find(event.id);
+  if (!isNew && (arrival.restated || space.batch === 0) && !messages.isLatest(arrival)) {
+    const known = space.msgids.find(arrival);
     if (known !== NONE) {
-      if (event.restated) relocate(space, known, event);
+      if (arrival.restated) relocate(space, known, arrival);
       return;
     }
   }
+  const { length, corrid } = arrival;
   const message = messages.take();
-  messages.setId(message, event.id);
-  messages.ref.set(message, event.place.ref);
-  messages.offset.set(message, event.place.offset);
-  messages.length.set(message, event.place.length);
-  messages.typeCode.set(message, space.typeCode(event.properties.type, event.properties.subtype));
-  messages.priority.set(message, event.properties.priority);
+  messages.setId(message, arrival);
+  messages.ref.set(message, arrival.ref);
+  messages.offset.set(message, arrival.offset);
+  messages.length.set(message, length);
+  messages.typeCode.set(message, arrival.typeCode);
+  messages.priority.set(message, arrival.priority);
   space.msgids.add(message);
 
   const entry = entries.take();
   messages.firstEntry.set(message, entry);
   entries.message.set(entry, message);
-  entries.queue.set(entry, event.queue);
-  entries.dueMs.set(entry, event.dueMs);
-  entries.dueClock.set(entry, event.dueClock);
-  entries.retries.set(entry, event.retries);
+  entries.queue.set(entry, arrival.queue);
+  entries.dueMs.set(entry, arrival.dueMs);
+  entries.dueClock.set(entry, arrival.dueClock);
+  entries.retries.set(entry, arrival.retries);
   entries.sibling.set(entry, NONE);
   entries.owner.set(entry, NONE);
-  const { corrid } = event.properties;
   entries.corrid.set(entry, corrid === null ? NONE : space.corrids.take(corrid));
-  const hasDetail = event.timing !== null || event.top;
-  entries.detail.set(entry, hasDetail ? space.details.take(event.timing) : NONE);
-  if (event.top) enterTop(space, entry, queue);
-  space.count(entry, event.place.length, 1);
+  const hasDetail = arrival.timing !== null || arrival.top;
+  entries.detail.set(entry, hasDetail ? space.details.take(arrival.timing) : NONE);
+  if (arrival.top) enterTop(space, entry, queue);
+  space.count(entry, length, 1);
   queue.enqueued++;
-  if (event.persistent) queue.lastBatch = space.batch;
+  if (arrival.persistent) queue.lastBatch = space.batch;
   settle(space, entry, false);
 }
 
 /** The message stays as it is; its record lies elsewhere. */
-function relocate(space: QueueSpace, message: number, { place }: Enqueued): void {
+function relocate(space: QueueSpace, message: number, arrival: Arrival): void {
   const { messages } = space;
   const entry = messages.firstEntry.get(message);
   space.count(entry, messages.length.get(message), -1);
-  messages.ref.set(message, place.ref);
-  messages.offset.set(message, place.offset);
-  messages.length.set(message, place.length);
-  space.count(entry, place.length, 1);
+  messages.ref.set(message, arrival.ref);
+  messages.offset.set(message, arrival.offset);
+  messages.length.set(message, arrival.length);
+  space.count(entry, arrival.length, 1);
 }
 
 function applyRemoved(space: QueueSpace, event: Removed): void {

@@ -1,12 +1,14 @@
 // The state of one queue space: rows, indexes, queues, open branches. It changes only through `apply` (apply.ts); `decide` (decide.ts)
 // reads it. Invariants: a READY entry is in its queue's order tree and, with a corrid, in the corrid index; a DELAYED one in its queue's due
 // agenda; both, when they can expire, in its expiry agenda; a LOCKED one in its branch's list; a HELD one in none. An entry that was put
-// somewhere is in its queue's tree of places whatever it is doing. Every queue number is used once for ever.
+// somewhere is in its queue's tree of places whatever it is doing. While a log is read none of these is kept: load.ts makes them at its end.
+// Every queue number is used once for ever.
 import { assert } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import { Heap } from '../base/heap.ts';
 import { OrderedTree, type Before } from '../base/ordered-tree.ts';
 import { Agenda, type AgendaRules } from './agenda.ts';
+import { Arrival } from './arrival.ts';
 import { PAGE_BYTES, SPACE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from './attributes.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
@@ -44,17 +46,19 @@ export class QueueSpace {
   /** Holds the records of non-persistent messages. */
   readonly memory = new MemoryArea();
   readonly units = new LiveUnits();
+  /** For apply.ts: the message that is arriving. */
+  readonly arrival = new Arrival();
   readonly messages = new MessageTable();
   readonly entries = new EntryTable();
   readonly corrids = new CorridTable(this.entries);
   readonly details = new DetailTable(this.entries);
   readonly places = new PlaceTable(this.entries, this.details);
   readonly msgids = new MsgidIndex(this.messages);
-  private readonly corridIndex = new CorridIndex(this.entries, this.corrids);
-  private readonly tree = new OrderedTree(this.entries);
+  readonly corridIndex = new CorridIndex(this.entries, this.corrids);
+  readonly tree = new OrderedTree(this.entries);
   private readonly corridTree = new OrderedTree(this.corrids);
   private readonly expiryTree = new OrderedTree(this.details);
-  private readonly placeTree = new OrderedTree(this.places);
+  readonly placeTree = new OrderedTree(this.places);
   /** The agendas of all queues that have something on them, the earliest first; by clock. */
   private readonly agendas = [new Heap<Agenda>(earlier), new Heap<Agenda>(earlier)] as const;
   private readonly queuesByName = new Map<string, Queue>();
@@ -67,6 +71,8 @@ export class QueueSpace {
   readonly offers: number[] = [];
   /** Bytes of the records of queued messages: what is live in the log. */
   liveBytes = 0;
+  /** A log is being read: entries have their states, and no structure has entries [load.ts]. */
+  loading = false;
   /** The batch that logged events go to, by the engine's count; apply stamps it on the queues they touch. 0 in replay. */
   batch = 0;
   /** The batch that last made or took away a queue: whoever learns that a name is there or is not waits for it. */
@@ -287,16 +293,24 @@ export class QueueSpace {
   enterReady(entry: number): void {
     const queue = this.queueOf(entry);
     this.entries.state.set(entry, ENTRY.READY);
-    queue.root = this.tree.insert(queue.root, entry, queue.before);
     queue.ready++;
+    if (this.loading) return;
+    if (queue.last === NONE || queue.before(queue.last, entry)) {
+      queue.root = this.tree.append(queue.root, entry);
+      queue.last = entry;
+    } else {
+      queue.root = this.tree.insert(queue.root, entry, queue.before);
+    }
     this.indexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.add(entry);
     if (queue.waiting > 0) this.offers.push(entry);
   }
   leaveReady(entry: number): void {
     const queue = this.queueOf(entry);
-    queue.root = this.tree.remove(queue.root, entry, queue.before);
     queue.ready--;
+    if (this.loading) return;
+    queue.root = this.tree.remove(queue.root, entry, queue.before);
+    if (entry === queue.last) queue.last = this.tree.last(queue.root);
     this.unindexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.remove(entry);
   }
@@ -304,15 +318,17 @@ export class QueueSpace {
   enterDelayed(entry: number): void {
     const queue = this.queueOf(entry);
     this.entries.state.set(entry, ENTRY.DELAYED);
+    queue.delayed++;
+    if (this.loading) return;
     queue.due[this.entries.dueClockOf(entry)].add(entry);
     this.expiryAgenda(entry, queue)?.add(entry);
-    queue.delayed++;
   }
   leaveDelayed(entry: number): void {
     const queue = this.queueOf(entry);
+    queue.delayed--;
+    if (this.loading) return;
     queue.due[this.entries.dueClockOf(entry)].remove(entry);
     this.expiryAgenda(entry, queue)?.remove(entry);
-    queue.delayed--;
   }
 
   enterLocked(entry: number, branch: Branch): void {
@@ -352,7 +368,7 @@ export class QueueSpace {
     this.queueOf(entry).locked--;
   }
 
-  private indexCorrid(entry: number, queue: Queue): void {
+  indexCorrid(entry: number, queue: Queue): void {
     const corrid = this.corridOf(entry);
     if (corrid === null) return;
     const root = this.corridIndex.find(queue.number, corrid);
@@ -392,9 +408,11 @@ export class QueueSpace {
   }
 
   enterPlaces(entry: number, queue: Queue): void {
+    if (this.loading) return;
     queue.placeRoot = this.placeTree.insert(queue.placeRoot, entry, queue.before);
   }
   leavePlaces(entry: number, queue: Queue): void {
+    if (this.loading) return;
     queue.placeRoot = this.placeTree.remove(queue.placeRoot, entry, queue.before);
   }
 
