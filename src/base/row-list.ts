@@ -76,8 +76,7 @@ function merge(from: Uint32Array, into: Uint32Array, { start, middle, end, befor
   let left = start;
   let right = middle;
   for (let at = start; at < end; at++) {
-    const takeLeft =
-      right === end || (left < middle && !before(from[right] as number, from[left] as number));
+    const takeLeft = right === end || (left < middle && !before(from[right] as number, from[left] as number));
     into[at] = (takeLeft ? from[left++] : from[right++]) as number;
   }
 }

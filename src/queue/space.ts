@@ -9,7 +9,14 @@ import { Heap } from '../base/heap.ts';
 import { OrderedTree, type Before } from '../base/ordered-tree.ts';
 import { Agenda, type AgendaRules } from './agenda.ts';
 import { Arrival } from './arrival.ts';
-import { PAGE_BYTES, SPACE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from './attributes.ts';
+import {
+  PAGE_BYTES,
+  QUEUE_DEFAULTS,
+  SPACE_DEFAULTS,
+  withoutDefaults,
+  type QueueAttributes,
+  type SpaceAttributes,
+} from './attributes.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
 import { LiveUnits } from './live-units.ts';
@@ -54,7 +61,7 @@ export class QueueSpace {
   readonly details = new DetailTable(this.entries);
   readonly places = new PlaceTable(this.entries, this.details);
   readonly msgids = new MsgidIndex(this.messages);
-  readonly corridIndex = new CorridIndex(this.entries, this.corrids);
+  private readonly corridIndex = new CorridIndex(this.entries, this.corrids);
   readonly tree = new OrderedTree(this.entries);
   private readonly corridTree = new OrderedTree(this.corrids);
   private readonly expiryTree = new OrderedTree(this.details);
@@ -457,7 +464,7 @@ export function pagesOf(length: number): number {
 
 /** What the definition of a queue takes at most where it is repeated: its JSON, and the small records about it. */
 export function definitionBytesOf(attributes: QueueAttributes): number {
-  return utf8Bytes(JSON.stringify(attributes)) + DEFINITION_OVERHEAD_BYTES;
+  return utf8Bytes(JSON.stringify(withoutDefaults(attributes, QUEUE_DEFAULTS))) + DEFINITION_OVERHEAD_BYTES;
 }
 
 function earlier(a: Agenda, b: Agenda): boolean {

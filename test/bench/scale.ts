@@ -64,8 +64,7 @@ async function main(): Promise<number> {
     const verdicts = judge(options, values);
     console.log('');
     for (const { holds, text } of verdicts) console.log(`${holds ? 'holds ' : 'FAILS '} ${text}`);
-    if (options.json !== '')
-      writeFileSync(options.json, `${JSON.stringify({ options, values }, null, 2)}\n`);
+    if (options.json !== '') writeFileSync(options.json, `${JSON.stringify({ options, values }, null, 2)}\n`);
     return options.reportOnly || verdicts.every(({ holds }) => holds) ? 0 : 1;
   } finally {
     scratch.remove();
@@ -119,7 +118,11 @@ async function measure(options: Options, scratch: Scratch): Promise<Values> {
   const count = filled.acknowledged;
   const noteStart = (name: string, readyMs: number): void => {
     const { resident, peak } = large.memory();
-    Object.assign(values, { [`${name} ms`]: readyMs, [`${name} resident`]: resident, [`${name} peak`]: peak });
+    Object.assign(values, {
+      [`${name} ms`]: readyMs,
+      [`${name} resident`]: resident,
+      [`${name} peak`]: peak,
+    });
     const perMessage = `${(resident / count).toFixed(1)} B a message`;
     print(
       `ready, ${name}`,
