@@ -9,7 +9,7 @@ import type { RecordBuffer } from './record-buffer.ts';
 export const SECTION = { HEAD: 1, RECORDS: 2, TYPES: 3, END: 5, ROWS: 6 } as const;
 /** Raised with a change that a program of the format before could not read. Older ones are of no use: the log is read instead. */
 export const CHECKPOINT_FORMAT = 2;
-const SECTION_HEAD_BYTES = 5;
+export const SECTION_HEAD_BYTES = 5;
 
 export interface CheckpointHead {
   readonly format: number;

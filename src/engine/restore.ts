@@ -11,7 +11,13 @@ import {
   type SnapshotInfo,
   type SnapshotStore,
 } from '../wal/log-store.ts';
-import { CHECKPOINT_FORMAT, readRecords, SECTION, type CheckpointHead } from './checkpoint-format.ts';
+import {
+  CHECKPOINT_FORMAT,
+  readRecords,
+  SECTION,
+  SECTION_HEAD_BYTES,
+  type CheckpointHead,
+} from './checkpoint-format.ts';
 import { RowReader, type RowSink } from './checkpoint-rows.ts';
 import { decodeEvent } from './record.ts';
 
@@ -65,7 +71,9 @@ class Reader implements RowSink {
   private readonly space: QueueSpace;
   private readonly rowsMax: number;
   private readonly signal: AbortSignal;
-  private rest: Buffer = Buffer.alloc(0);
+  /** What has come and is not read yet. */
+  private pending: Buffer = Buffer.alloc(0);
+  private filled = 0;
   private head: CheckpointHead | null = null;
   /** Codes of the space by those of the checkpoint. */
   private types: number[] = [];
@@ -82,19 +90,33 @@ class Reader implements RowSink {
 
   take(chunk: Uint8Array): void {
     this.signal.throwIfAborted();
-    const bytes = this.rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.rest, chunk]);
+    this.keep(chunk);
     let at = 0;
-    while (at + 5 <= bytes.length) {
-      const end = at + 5 + bytes.readUInt32LE(at + 1);
-      if (end > bytes.length) break;
-      this.section(bytes[at] as number, bytes.subarray(at + 5, end));
+    while (at + SECTION_HEAD_BYTES <= this.filled) {
+      const start = at + SECTION_HEAD_BYTES;
+      const end = start + this.pending.readUInt32LE(at + 1);
+      if (end > this.filled) break;
+      this.section(this.pending[at] as number, this.pending.subarray(start, end));
       at = end;
     }
-    this.rest = bytes.subarray(at);
+    this.pending.copyWithin(0, at, this.filled);
+    this.filled -= at;
+  }
+
+  /** Puts the chunk behind what is left of those before it. */
+  private keep(chunk: Uint8Array): void {
+    const bytes = this.filled + chunk.length;
+    if (bytes > this.pending.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * bytes);
+      this.pending.copy(larger, 0, 0, this.filled);
+      this.pending = larger;
+    }
+    this.pending.set(chunk, this.filled);
+    this.filled = bytes;
   }
 
   end(info: SnapshotInfo): Restored {
-    if (this.head === null || this.expected !== this.rows || this.rest.length > 0)
+    if (this.head === null || this.expected !== this.rows || this.filled > 0)
       throw new LogError('Corrupt', `${info.id} is not whole: ${this.rows} rows of ${this.expected}`);
     for (const { arrival, placed } of this.waiting) this.put(arrival, placed);
     return { space: this.space, after: info.from, to: info.to, time: this.head.time };
@@ -109,8 +131,8 @@ class Reader implements RowSink {
         for (const event of readRecords(payload)) apply(this.space, event);
         return;
       case SECTION.TYPES:
-        this.types = (JSON.parse(payload.toString()) as [string, string][]).map(([type, subtype]) =>
-          this.space.typeCode(type, subtype),
+        this.types = (JSON.parse(payload.toString()) as [string, string][]).map(([name, subtype]) =>
+          this.space.typeCode(name, subtype),
         );
         return;
       case SECTION.ROWS:

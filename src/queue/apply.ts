@@ -81,19 +81,18 @@ export function arrive(space: QueueSpace, arrival: Arrival, isNew: boolean): voi
   messages.firstEntry.set(message, entry);
   entries.message.set(entry, message);
   entries.queue.set(entry, arrival.queue);
-  entries.dueMs.set(entry, arrival.dueMs);
-  entries.dueClock.set(entry, arrival.dueClock);
-  entries.retries.set(entry, arrival.retries);
-  entries.sibling.set(entry, NONE);
-  entries.owner.set(entry, NONE);
-  entries.corrid.set(entry, corrid === null ? NONE : space.corrids.take(corrid));
-  const hasDetail = arrival.timing !== null || arrival.top;
-  entries.detail.set(entry, hasDetail ? space.details.take(arrival.timing) : NONE);
+  // Most entries have none of these, and pay nothing for them.
+  if (arrival.dueMs !== 0) entries.dueMs.set(entry, arrival.dueMs);
+  if (arrival.dueClock !== CLOCK.SPACE) entries.dueClock.set(entry, arrival.dueClock);
+  if (arrival.retries !== 0) entries.retries.set(entry, arrival.retries);
+  if (corrid !== null) entries.corrid.set(entry, space.corrids.take(corrid));
+  if (arrival.timing !== null || arrival.top) entries.detail.set(entry, space.details.take(arrival.timing));
   if (arrival.top) enterTop(space, entry, queue);
-  space.count(entry, length, 1);
+  space.countIn(queue, arrival.ref, length);
   queue.enqueued++;
   if (arrival.persistent) queue.lastBatch = space.batch;
-  settle(space, entry, false);
+  if (arrival.dueMs === 0) space.enterReady(entry, queue);
+  else space.enterDelayed(entry);
 }
 
 /** The message stays as it is; its record lies elsewhere. */

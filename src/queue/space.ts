@@ -297,8 +297,7 @@ export class QueueSpace {
 
   // What follows is for apply.ts alone: an entry leaves one state and enters another.
 
-  enterReady(entry: number): void {
-    const queue = this.queueOf(entry);
+  enterReady(entry: number, queue: Queue = this.queueOf(entry)): void {
     this.entries.state.set(entry, ENTRY.READY);
     queue.ready++;
     if (this.loading) return;
@@ -397,21 +396,25 @@ export class QueueSpace {
 
   /** Counts a message of this many record bytes in (1) or out (-1). */
   count(entry: number, length: number, sign: 1 | -1): void {
-    const queue = this.queueOf(entry);
     const ref = this.messages.ref.get(this.entries.message.get(entry));
+    this.countIn(this.queueOf(entry), ref, sign * length);
+  }
+  /** `length`: below 0 for a message that leaves. A record is never empty. */
+  countIn(queue: Queue, ref: number, length: number): void {
+    const sign = Math.sign(length);
     this.usage.messages += sign;
     if (ref === MEMORY_REF) {
       queue.memoryMessages += sign;
-      queue.memoryBytes += sign * MemoryArea.bytesFor(length);
+      queue.memoryBytes += sign * MemoryArea.bytesFor(sign * length);
       return;
     }
-    if (sign === 1) this.units.add(ref, length);
-    else this.units.remove(ref, length);
-    const pages = pagesOf(length);
-    this.usage.pages += sign * pages;
-    this.liveBytes += sign * length;
-    queue.bytes += sign * length;
-    queue.pages += sign * pages;
+    if (length > 0) this.units.add(ref, length);
+    else this.units.remove(ref, -length);
+    const pages = sign * pagesOf(sign * length);
+    this.usage.pages += pages;
+    this.liveBytes += length;
+    queue.bytes += length;
+    queue.pages += pages;
   }
 
   enterPlaces(entry: number, queue: Queue): void {

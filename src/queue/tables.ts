@@ -190,8 +190,12 @@ export class EntryTable implements Links {
     });
   }
 
+  /** A row whose columns are 0, but for its links. */
   take(): number {
-    return this.rows.take();
+    const { nextIsFresh } = this.rows;
+    const row = this.rows.take();
+    if (!nextIsFresh) this.clear(row);
+    return row;
   }
   give(row: number): void {
     this.state.set(row, ENTRY.FREE);
@@ -224,6 +228,16 @@ export class EntryTable implements Links {
 
   get bytes(): number {
     return this.columns().reduce((sum, column) => sum + column.bytes, 0);
+  }
+
+  private clear(row: number): void {
+    this.dueMs.set(row, 0);
+    this.dueClock.set(row, 0);
+    this.detail.set(row, NONE);
+    this.retries.set(row, 0);
+    this.corrid.set(row, NONE);
+    this.sibling.set(row, NONE);
+    this.owner.set(row, NONE);
   }
 
   private columns() {

@@ -183,24 +183,24 @@ function isBytes(value: unknown): value is Uint8Array & { data?: number[] } {
 }
 
 /** What the columns say of every message. */
-function rowsOf(space: QueueSpace): unknown[] {
-  const { messages, entries, details, places } = space;
+function rowsOf(from: QueueSpace): unknown[] {
+  const { messages, entries, details, places } = from;
   const rows: unknown[] = [];
   for (let row = 1; row <= messages.rowsMax; row++) {
     const entry = messages.firstEntry.get(row);
     const detail = entries.detail.get(entry);
-    const bytes = space.corridOf(entry);
+    const corrid = from.corridOf(entry);
     const place = detail === 0 ? 0 : details.place.get(detail);
     rows.push([
       [messages.id(row), messages.ref.get(row), messages.offset.get(row), messages.length.get(row)],
-      [space.typeOf(messages.typeCode.get(row)), messages.priority.get(row), entries.queue.get(entry)],
+      [from.typeOf(messages.typeCode.get(row)), messages.priority.get(row), entries.queue.get(entry)],
       [entries.state.get(entry), entries.dueMs.get(entry), entries.dueClock.get(entry)],
-      [entries.retries.get(entry), bytes === null ? '' : Buffer.from(bytes).toString('hex')],
+      [entries.retries.get(entry), corrid === null ? '' : Buffer.from(corrid).toString('hex')],
       detail === 0 ? null : details.timing(detail),
       place === 0 ? 0 : places.top.get(place),
     ]);
   }
-  return [rows, space.liveBytes, space.usage];
+  return [rows, from.liveBytes, from.usage];
 }
 
 describe('records', () => {

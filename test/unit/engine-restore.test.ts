@@ -11,8 +11,7 @@ const HEAD = { format: 2, time: { space: 1, wall: 1 }, rows: 3 };
 
 /** A block of three messages. */
 function block(): Buffer {
-  const space = new QueueSpace(1);
-  space.define(1, queueAttributes('Q'));
+  const space = spaceWithQueue();
   for (let counter = 1; counter <= 3; counter++) {
     apply(space, {
       kind: 'enqueued',
@@ -39,6 +38,12 @@ function changed(bytes: Buffer, change: (bytes: Buffer) => void): Buffer {
   return bytes;
 }
 
+function spaceWithQueue(): QueueSpace {
+  const space = new QueueSpace(1);
+  space.define(1, queueAttributes('Q'));
+  return space;
+}
+
 async function attempt(
   sections: readonly Buffer[],
 ): Promise<{ warnings: string[]; rows: number; to: number }> {
@@ -48,13 +53,8 @@ async function attempt(
     for (const one of sections) yield await Promise.resolve(one);
   }
   const store = { stat: () => ({ first: 0 }), snapshots: { list: () => Promise.resolve([info]), read } };
-  const make = (): QueueSpace => {
-    const space = new QueueSpace(1);
-    space.define(1, queueAttributes('Q'));
-    return space;
-  };
   const ulog = { info: () => {}, warn: (text: string) => void warnings.push(text), error: () => {} };
-  const { space, to } = await restore(store, make, { ulog, signal: new AbortController().signal });
+  const { space, to } = await restore(store, spaceWithQueue, { ulog, signal: new AbortController().signal });
   return { warnings, rows: space.messages.live, to };
 }
 
