@@ -85,11 +85,20 @@ export class OrderedTree {
   /** Removes `row`, which is in the tree; returns the new root. */
   remove(root: number, row: number, before: Before): number {
     const { links } = this;
-    // Mostly it is the first one: that is found without a comparison.
-    if (links.left(row) === NONE && this.first(root) === row) return this.removeFirst(root);
     let parent = NONE;
-    let parentLeft = false;
+    let parentLeft = true;
     let at = root;
+    if (links.left(row) === NONE) {
+      // Mostly it is the first one: that is found without a comparison.
+      for (let left = links.left(at); left !== NONE; left = links.left(at)) {
+        parent = at;
+        at = left;
+      }
+      if (at !== row) {
+        parent = NONE;
+        at = root;
+      }
+    }
     while (at !== row) {
       assert(at !== NONE, 'a row is not in the tree', row);
       parent = at;
@@ -147,21 +156,6 @@ export class OrderedTree {
       }
     }
     return found;
-  }
-
-  private removeFirst(root: number): number {
-    const { links } = this;
-    let parent = NONE;
-    let row = root;
-    for (let left = links.left(row); left !== NONE; left = links.left(row)) {
-      parent = row;
-      row = left;
-    }
-    const rest = links.right(row);
-    links.setRight(row, NONE);
-    if (parent === NONE) return rest;
-    links.setLeft(parent, rest);
-    return root;
   }
 
   /** Splits the subtree `at` around `row` and hangs the halves under it. */
