@@ -157,6 +157,12 @@ export const OP = {
   BROADCAST: 19,
   ACK: 20,
   PRIOCALL: 21,
+  SUSPEND: 24,
+  RESUME: 25,
+  /** COMMIT that says when it is to be answered: one of TP_CMT. */
+  COMMITAT: 26,
+  /** What became of a transaction, by the id that BEGIN answered. */
+  OUTCOME: 32,
   /** Pushed by the daemon: a service request for this connection. */
   REQUEST: 64,
   /** Pushed by the daemon: it is about to close this connection; the text says why. */
@@ -180,6 +186,24 @@ export const ADMIN = {
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 
+/** What OUTCOME answers. */
+export const OUTCOME = {
+  /** Nobody knows any more, or nobody can know now: too long ago, or a queue space is not open. */
+  UNKNOWN: 0,
+  /** It has not ended, or its commit is being decided. */
+  OPEN: 1,
+  COMMITTED: 2,
+  ROLLED_BACK: 3,
+  /** Prepared, and its transaction log is not this daemon's. */
+  IN_DOUBT: 4,
+} as const;
+
+/**
+ * Added to the id of a REQUEST with TPTRAN: the transaction that the service has joined, as its server names it. Ids of REQUEST and numbers
+ * of BEGIN and RESUME are below.
+ */
+export const JOINED_TX = 0x8000_0000;
+
 /** Added to a request's opcode to form the opcode of its positive reply. */
 export const REPLY_BIT = 128;
 
@@ -198,6 +222,10 @@ export const LIMIT = {
   SUBTYPE_NAME: 16,
   /** Bytes of a CLIENTID on the wire. */
   CLTIDLEN: 16,
+  /** Bytes of a TPTRANID. */
+  TRANIDLEN: 16,
+  /** Bytes of a transaction's own id. */
+  TRANSACTION: 12,
   PRIORITY_MIN: 1,
   PRIORITY_MAX: 100,
   /** Priority of a message that gave none [spec 1.5]. */

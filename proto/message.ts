@@ -111,6 +111,32 @@ export interface Abort {
   id: number;
   tx: number;
 }
+/** COMMIT of a caller that said tpscmt before it [spec 3.3]. */
+export interface CommitAt extends Omit<Commit, 'op'> {
+  op: typeof OP.COMMITAT;
+  /** One of TP_CMT. */
+  when: number;
+}
+/** tpsuspend [spec 3.3]. */
+export interface Suspend {
+  op: typeof OP.SUSPEND;
+  id: number;
+  tx: number;
+}
+/** tpresume [spec 3.3]. */
+export interface Resume {
+  op: typeof OP.RESUME;
+  id: number;
+  /** 16 bytes: what SUSPEND answered. */
+  tranid: Uint8Array;
+}
+/** What became of a transaction that this or another client began. */
+export interface AskOutcome {
+  op: typeof OP.OUTCOME;
+  id: number;
+  /** 12 bytes: what BEGIN answered. */
+  transaction: Uint8Array;
+}
 export interface Cancel {
   op: typeof OP.CANCEL;
   id: number;
@@ -240,7 +266,11 @@ export type Request =
   | Forward
   | Notify
   | Broadcast
-  | Ack;
+  | Ack
+  | Suspend
+  | Resume
+  | CommitAt
+  | AskOutcome;
 
 /**
  * What decodeRequest and decodeReply give for bytes that are not a message of this protocol: a value, never a throw. `op` 0 is no
@@ -288,6 +318,28 @@ export interface BeginReply {
   op: typeof OP.BEGIN;
   id: number;
   tx: number;
+  /** 12 bytes: its id for ever. */
+  transaction: Uint8Array;
+}
+export interface OutcomeReply {
+  op: typeof OP.OUTCOME;
+  id: number;
+  /** One of OUTCOME. */
+  outcome: number;
+}
+export interface SuspendReply {
+  op: typeof OP.SUSPEND;
+  id: number;
+  /** 16 bytes, for one RESUME. */
+  tranid: Uint8Array;
+}
+export interface ResumeReply {
+  op: typeof OP.RESUME;
+  id: number;
+  tx: number;
+  /** Milliseconds until the daemon rolls it back; 0: no limit. */
+  timeoutMs: number;
+  transaction: Uint8Array;
 }
 export interface CancelReply {
   op: typeof OP.CANCEL;
@@ -326,6 +378,7 @@ export interface DoneReply {
   op:
     | typeof OP.GOODBYE
     | typeof OP.COMMIT
+    | typeof OP.COMMITAT
     | typeof OP.ABORT
     | typeof OP.ADVERTISE
     | typeof OP.UNADVERTISE
@@ -374,6 +427,9 @@ export type Reply =
   | EnqueueReply
   | DequeueReply
   | BeginReply
+  | SuspendReply
+  | ResumeReply
+  | OutcomeReply
   | CancelReply
   | CallReply
   | BindReply

@@ -19,8 +19,11 @@ import type {
   Members,
   QctlOut,
   Reply,
+  OutcomeReply,
+  ResumeReply,
   ServiceRequest,
   StatReply,
+  SuspendReply,
   TypedData,
   Unsolicited,
 } from './message.ts';
@@ -39,7 +42,7 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.GOODBYE + REPLY_BIT]: 2,
   [OP.ENQUEUE + REPLY_BIT]: 3,
   [OP.DEQUEUE + REPLY_BIT]: 6,
-  [OP.BEGIN + REPLY_BIT]: 3,
+  [OP.BEGIN + REPLY_BIT]: 4,
   [OP.COMMIT + REPLY_BIT]: 2,
   [OP.ABORT + REPLY_BIT]: 2,
   [OP.CANCEL + REPLY_BIT]: 3,
@@ -53,6 +56,10 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.NOTIFY + REPLY_BIT]: 2,
   [OP.BROADCAST + REPLY_BIT]: 2,
   [OP.PRIOCALL + REPLY_BIT]: 7,
+  [OP.SUSPEND + REPLY_BIT]: 3,
+  [OP.RESUME + REPLY_BIT]: 5,
+  [OP.COMMITAT + REPLY_BIT]: 2,
+  [OP.OUTCOME + REPLY_BIT]: 3,
   [OP.PING]: 2,
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
@@ -142,6 +149,7 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
       return encodeDequeueReply(writer, reply);
     case OP.GOODBYE:
     case OP.COMMIT:
+    case OP.COMMITAT:
     case OP.ABORT:
     case OP.ADVERTISE:
     case OP.UNADVERTISE:
@@ -166,6 +174,9 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
     case OP.STAT:
     case OP.BIND:
     case OP.ADMIN:
+    case OP.SUSPEND:
+    case OP.RESUME:
+    case OP.OUTCOME:
       return encodeCold(writer, reply);
   }
 }
@@ -195,7 +206,17 @@ function encodeUnsolicited(writer: FrameWriter, reply: Unsolicited): void {
   writer.end();
 }
 
-type ColdReply = HelloReply | BeginReply | CancelReply | CallReply | StatReply | BindReply | AdminReply;
+type ColdReply =
+  | HelloReply
+  | BeginReply
+  | CancelReply
+  | CallReply
+  | StatReply
+  | BindReply
+  | AdminReply
+  | SuspendReply
+  | ResumeReply
+  | OutcomeReply;
 
 function encodeCold(writer: FrameWriter, reply: ColdReply): void {
   const op = reply.op + REPLY_BIT;
@@ -212,6 +233,18 @@ function encodeCold(writer: FrameWriter, reply: ColdReply): void {
       break;
     case OP.BEGIN:
       writer.int(reply.tx);
+      writer.bin(reply.transaction);
+      break;
+    case OP.OUTCOME:
+      writer.int(reply.outcome);
+      break;
+    case OP.SUSPEND:
+      writer.bin(reply.tranid);
+      break;
+    case OP.RESUME:
+      writer.int(reply.tx);
+      writer.int(reply.timeoutMs);
+      writer.bin(reply.transaction);
       break;
     case OP.CANCEL:
       writer.bool(reply.found);
@@ -307,7 +340,9 @@ function decodeCold(op: number, id: number): Reply | null {
     case OP.HELLO + REPLY_BIT:
       return decodeHelloReply(id);
     case OP.BEGIN + REPLY_BIT:
-      return { op: OP.BEGIN, id, tx: cursor.uint('tx', U32_MAX) };
+      return decodeBeginReply(id);
+    case OP.OUTCOME + REPLY_BIT:
+      return { op: OP.OUTCOME, id, outcome: cursor.uint('outcome', 255) };
     case OP.CANCEL + REPLY_BIT:
       return { op: OP.CANCEL, id, found: cursor.bool('found') };
     case OP.CALL + REPLY_BIT:
@@ -324,9 +359,20 @@ function decodeCold(op: number, id: number): Reply | null {
       return decodeAdminReply(id);
     case OP.STAT + REPLY_BIT:
       return decodeStatReply(id);
+    case OP.COMMITAT + REPLY_BIT:
+      return { op: OP.COMMITAT, id };
+    case OP.SUSPEND + REPLY_BIT:
+      return { op: OP.SUSPEND, id, tranid: cursor.binOf('tranid', LIMIT.TRANIDLEN) };
+    case OP.RESUME + REPLY_BIT:
+      return decodeResumeReply(id);
     default:
       return null;
   }
+}
+
+function decodeBeginReply(id: number): Reply {
+  const tx = cursor.uint('tx', U32_MAX);
+  return { op: OP.BEGIN, id, tx, transaction: cursor.binOf('transaction', LIMIT.TRANSACTION) };
 }
 
 function decodeError(id: number): Reply {
@@ -357,6 +403,13 @@ function decodeHelloReply(id: number): HelloReply {
     blockTimeMs: cursor.uint('blockTimeMs', SAFE_MAX),
     product: cursor.str('product', STRING),
   };
+}
+
+function decodeResumeReply(id: number): ResumeReply {
+  const tx = cursor.uint('tx', U32_MAX);
+  const timeoutMs = cursor.uint('timeoutMs', SAFE_MAX);
+  const transaction = cursor.binOf('transaction', LIMIT.TRANSACTION);
+  return { op: OP.RESUME, id, tx, timeoutMs, transaction };
 }
 
 function decodeCallReply(op: CallReply['op'], id: number): CallReply {

@@ -10,6 +10,8 @@ import type {
   Admin,
   Broadcast,
   Call,
+  AskOutcome,
+  CommitAt,
   Dequeue,
   Enqueue,
   Forward,
@@ -19,7 +21,9 @@ import type {
   PrioCall,
   QueueRef,
   Request,
+  Resume,
   Return,
+  Suspend,
 } from './message.ts';
 import { readDequeueCtl, readEnqueueCtl, writeDequeueCtl, writeEnqueueCtl } from './qctl-wire.ts';
 import { readType, readTyped, writeType, writeTyped } from './typed-data.ts';
@@ -52,6 +56,10 @@ export const REQUEST_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.BROADCAST]: 9,
   [OP.ACK]: 3,
   [OP.PRIOCALL]: 11,
+  [OP.SUSPEND]: 3,
+  [OP.RESUME]: 3,
+  [OP.COMMITAT]: 4,
+  [OP.OUTCOME]: 3,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REQUEST_ELEMENTS[op] ?? 0);
@@ -128,6 +136,14 @@ function decodeRare(op: number, id: number): Request | null {
       return decodeBroadcast(id);
     case OP.ACK:
       return { op, id, handled: cursor.bool('handled') };
+    case OP.SUSPEND:
+      return { op, id, tx: cursor.uint('tx', U32_MAX) };
+    case OP.RESUME:
+      return { op, id, tranid: cursor.binOf('tranid', LIMIT.TRANIDLEN) };
+    case OP.OUTCOME:
+      return { op, id, transaction: cursor.binOf('transaction', LIMIT.TRANSACTION) };
+    case OP.COMMITAT:
+      return { op, id, tx: cursor.uint('tx', U32_MAX), when: cursor.uint('when', 255) };
     default:
       return null;
   }
@@ -312,13 +328,19 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
     case OP.NOTIFY:
     case OP.BROADCAST:
     case OP.ACK:
+    case OP.SUSPEND:
+    case OP.RESUME:
+    case OP.COMMITAT:
+    case OP.OUTCOME:
       encodeRare(writer, request);
       break;
   }
   writer.end();
 }
 
-function encodeRare(writer: FrameWriter, request: Forward | Notify | Broadcast | Ack): void {
+type Rare = Forward | Notify | Broadcast | Ack | Suspend | Resume | CommitAt | AskOutcome;
+
+function encodeRare(writer: FrameWriter, request: Rare): void {
   switch (request.op) {
     case OP.FORWARD:
       writer.str(request.service);
@@ -331,6 +353,15 @@ function encodeRare(writer: FrameWriter, request: Forward | Notify | Broadcast |
       return encodeBroadcast(writer, request);
     case OP.ACK:
       return writer.bool(request.handled);
+    case OP.SUSPEND:
+      return writer.int(request.tx);
+    case OP.RESUME:
+      return writer.bin(request.tranid);
+    case OP.OUTCOME:
+      return writer.bin(request.transaction);
+    case OP.COMMITAT:
+      writer.int(request.tx);
+      return writer.int(request.when);
   }
 }
 

@@ -41,10 +41,14 @@ export abstract class Caller {
   protected abstract readonly session: Session;
   /** Whose calls these are, for giving them up together. */
   protected abstract readonly owner: object;
-  protected readonly descriptors: Descriptors = new Descriptors();
+  private own: Descriptors | null = null;
   private urcode = 0;
   /** What tpsprio said for the next request. */
   private wish: { priority: number; absolute: boolean } | null = null;
+
+  protected get descriptors(): Descriptors {
+    return (this.own ??= new Descriptors());
+  }
 
   /** Aborted when the context ends. */
   protected abstract readonly ended: AbortSignal;
@@ -142,7 +146,7 @@ export abstract class Caller {
 
   /**
    * Calls a service and waits for its answer. Inside a transaction without TPNOTRAN the service joins it.
-   * @throws TPENOENT, TPETIME, TPESVCERR, TPETRAN …; TPESVCFAIL with the service's data in `reply` [tpcall(3c)]
+   * @throws TPENOENT, TPETIME, TPESVCERR …; TPESVCFAIL with the service's data in `reply` [tpcall(3c)]
    */
   // oxlint-disable-next-line max-params -- the signature is C's
   async tpcall(
@@ -158,7 +162,7 @@ export abstract class Caller {
     const call = this.callOf(operation, { service, body, flags, timeoutMs }, extras.signal);
     const reply = await this.session.submit(call).promise;
     const only = (flags & TPFLAG.TPNOCHANGE) === 0 ? null : body;
-    return this.serviceReply(operation, { service, reply }, only);
+    return this.serviceReply(operation, { service, reply, tx: call.tx }, only);
   }
 
   /**
@@ -222,9 +226,10 @@ export abstract class Caller {
       one = this.descriptors.take(wanted);
     }
     if (one.reply === null) throw one.error;
-    const { service, reply } = one;
+    const { service, reply, tx: within } = one;
     const noChange = (flags & TPFLAG.TPNOCHANGE) !== 0;
-    return { cd: one.cd, ...this.serviceReply(operation, { service, reply }, noChange ? only : null) };
+    const received = this.serviceReply(operation, { service, reply, tx: within }, noChange ? only : null);
+    return { cd: one.cd, ...received };
   }
 
   /**
@@ -295,7 +300,9 @@ export abstract class Caller {
     const tx = this.txFor(operation, what.flags);
     const { wish } = this;
     this.wish = null;
-    const members = { id: 0, ...what, tx: tx?.number ?? 0 };
+    // With TPNOTRAN the transaction's time limit still ends the wait [spec 2.2].
+    const number = (tx ?? this.currentTx(operation))?.number ?? 0;
+    const members = { id: 0, ...what, tx: number };
     const request = wish === null ? { op: OP.CALL, ...members } : { op: OP.PRIOCALL, ...members, ...wish };
     const call = new PlainCall({ operation, request, tx, signal });
     call.owner = this.owner;
@@ -321,7 +328,7 @@ export abstract class Caller {
 
   private serviceReply(
     operation: string,
-    { service, reply }: { service: string; reply: Reply },
+    { service, reply, tx }: { service: string; reply: Reply; tx: TxRef | null },
     only: { type: string; subtype: string } | null,
   ): Received {
     if (reply.op !== OP.CALL && reply.op !== OP.PRIOCALL) {
@@ -334,6 +341,8 @@ export abstract class Caller {
       throw new TpError({ tperrno: TPERRNO.TPESVCFAIL, operation, text, reply: received });
     }
     if (only !== null && (received.type !== only.type || received.subtype !== only.subtype)) {
+      // A reply that is refused is one that the transaction cannot do without [spec 2.3].
+      tx?.spoil();
       const text = `service ${service} answered with type ${received.type || 'none'}`;
       throw new TpError({ tperrno: TPERRNO.TPEOTYPE, operation, text, reply: received });
     }
@@ -342,7 +351,9 @@ export abstract class Caller {
 
   private txFor(operation: string, flags: number): TxRef | null {
     const tx = this.currentTx(operation);
-    return (flags & TPFLAG.TPNOTRAN) === 0 ? tx : null;
+    if (tx === null || (flags & TPFLAG.TPNOTRAN) !== 0) return null;
+    if (!tx.spoiled) return tx;
+    throw new TpError({ tperrno: TPERRNO.TPETIME, operation, text: 'the transaction is rollback-only' });
   }
 
   private queueNames(operation: string, qspace: string, qname: string): QueueNames {

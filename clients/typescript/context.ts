@@ -1,17 +1,18 @@
-// A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving, and its transaction. Invariants: at most one
-// transaction that tpbegin opened; after tpterm every call is TPEPROTO; contexts made by fork() share the socket, which closes with the last.
-import { LIMIT, OP, TP_CMT, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+// A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving. Invariants: after tpterm every call is TPEPROTO;
+// contexts made by fork() share the socket, which closes with the last.
+import { LIMIT, OP, OUTCOME, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { Admin, AdminReply, Statistics } from '../../proto/message.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
 import { QueueAdmin } from './admin.ts';
-import { Caller, checkFlags } from './caller.ts';
+import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
+import { Initiator } from './initiator.ts';
 import { PlainCall } from './pending.ts';
 import type { Service } from './service.ts';
 import { Session } from './session.ts';
-import { Transaction } from './transaction.ts';
+import type { Transaction } from './transaction.ts';
 import { Tx } from './tx.ts';
 import type { UnsolicitedHandler } from './unsolicited.ts';
 import { writeLine } from './userlog.ts';
@@ -101,17 +102,23 @@ export async function tpinit(options: TpinitOptions = {}): Promise<Context> {
 
 let contexts = 0;
 
-export class Context extends Caller {
+export type TransactionOutcome = 'committed' | 'rolled back' | 'open' | 'in doubt' | 'unknown';
+const OUTCOME_WORDS: Readonly<Record<number, TransactionOutcome>> = {
+  [OUTCOME.UNKNOWN]: 'unknown',
+  [OUTCOME.OPEN]: 'open',
+  [OUTCOME.COMMITTED]: 'committed',
+  [OUTCOME.ROLLED_BACK]: 'rolled back',
+  [OUTCOME.IN_DOUBT]: 'in doubt',
+};
+
+export class Context extends Initiator {
   protected readonly session: Session;
-  private tx: Tx | null = null;
-  private beginning = false;
   private leaving: Promise<void> | null = null;
   private readonly ending = new AbortController();
   /** Services that this context offers. */
   private readonly offered = new Set<string>();
   /** For the log. */
   private readonly number = ++contexts;
-  private commitReturn: number = TP_CMT.TP_CMT_COMPLETE;
 
   constructor(session: Session) {
     super();
@@ -142,56 +149,6 @@ export class Context extends Caller {
   /** The same as tpterm. */
   close(): Promise<void> {
     return this.tpterm();
-  }
-
-  /**
-   * Opens the context's transaction.
-   * @param timeoutS seconds until the daemon rolls it back; 0: the largest it allows
-   * @throws TPEINVAL, TPENOENT MAXGTT are open, TPEPROTO in a transaction already [tpbegin(3c)]
-   */
-  async tpbegin(timeoutS: number, flags = 0): Promise<void> {
-    const operation = 'tpbegin';
-    this.check(operation);
-    noFlags(operation, flags);
-    if (this.tx !== null || this.beginning) throw protocol(operation, 'in a transaction already');
-    this.beginning = true;
-    try {
-      this.tx = await Tx.begin(this.session, { operation, timeoutS, owner: this });
-    } finally {
-      this.beginning = false;
-    }
-  }
-
-  /**
-   * Commits; afterwards the context is in no transaction, whatever came out.
-   * @throws TPEABORT rolled back; TPEPROTO in none; TPETIME, or TPESYSTEM with outcomeUnknown: not known [tpcommit(3c)]
-   */
-  async tpcommit(flags = 0): Promise<void> {
-    await this.endTx('tpcommit', flags).commit('tpcommit');
-  }
-
-  /** Rolls back. @throws TPEPROTO in no transaction [tpabort(3c)] */
-  async tpabort(flags = 0): Promise<void> {
-    await this.endTx('tpabort', flags).abort('tpabort');
-  }
-
-  /** 1 in a transaction, else 0. */
-  tpgetlev(): 0 | 1 {
-    return this.tx === null ? 0 : 1;
-  }
-
-  /**
-   * When tpcommit returns: TP_CMT_LOGGED when the outcome is decided, TP_CMT_COMPLETE when it is in effect. The two are one while a
-   * transaction works in one queue space [spec 3.3].
-   * @returns the value before
-   * @throws TPEINVAL [tpscmt(3c)]
-   */
-  tpscmt(when: number): number {
-    this.check('tpscmt');
-    if (when !== TP_CMT.TP_CMT_LOGGED && when !== TP_CMT.TP_CMT_COMPLETE) throw invalid('tpscmt', `${when}`);
-    const before = this.commitReturn;
-    this.commitReturn = when;
-    return before;
   }
 
   /** What the application asks of who joins: TPNOAUTH, the only level that this release starts with [tpchkauth(3c)]. */
@@ -330,6 +287,27 @@ export class Context extends Caller {
     return result;
   }
 
+  /**
+   * What became of a transaction, by the id that `transactionId` showed or the error of its tpcommit carries: for a commit whose answer was
+   * lost. 'open' also while its commit is being decided: ask again. 'unknown': too long ago, or a queue space of the daemon is not open.
+   * @throws TPEINVAL no such id; TPESYSTEM
+   */
+  async transactionOutcome(transaction: string): Promise<TransactionOutcome> {
+    const operation = 'transactionOutcome';
+    this.check(operation);
+    if (!/^[0-9a-f]{24}$/i.test(transaction)) {
+      const text = `a transaction's id has 24 hexadecimal digits, not ${JSON.stringify(transaction)}`;
+      throw new TpError({ tperrno: TPERRNO.TPEINVAL, operation, text });
+    }
+    const request = { op: OP.OUTCOME, id: 0, transaction: Buffer.from(transaction, 'hex') } as const;
+    const call = new PlainCall({ operation, request });
+    call.owner = this;
+    const reply = await this.session.submit(call).promise;
+    const word = reply.op === OP.OUTCOME ? OUTCOME_WORDS[reply.outcome] : undefined;
+    if (word === undefined) throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'no answer' });
+    return word;
+  }
+
   /** What the daemon counts; of one queue space, or of everything. @throws TPENOENT no such queue space */
   async stat(qspace = ''): Promise<Statistics> {
     this.check('stat');
@@ -355,31 +333,12 @@ export class Context extends Caller {
     throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'no answer' });
   }
 
-  protected override within(tx: Tx): Transaction {
-    return new Transaction({ session: this.session, owner: this, ended: this.ended }, tx);
-  }
-
-  protected override currentTx(operation: string): Tx | null {
-    this.check(operation);
-    return this.tx;
-  }
-
   /** Withdraws a service of this context and waits for its running requests. */
   private async retire(name: string): Promise<void> {
     if (this.offered.delete(name)) await this.session.services.retire(name);
   }
 
-  private endTx(operation: string, flags: number): Tx {
-    this.check(operation);
-    noFlags(operation, flags);
-    const { tx } = this;
-    if (tx === null) throw protocol(operation, 'not in a transaction');
-    this.tx = null;
-    this.descriptors.forget(tx);
-    return tx;
-  }
-
-  private check(operation: string): void {
+  protected override check(operation: string): void {
     this.checkEnded(operation);
     this.session.unsolicited.dip(operation);
   }
@@ -431,10 +390,6 @@ function initData(data: Uint8Array | undefined): Uint8Array | null {
 function whole(member: string, value: number, max: number): number {
   if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value;
   throw invalid('tpinit', `${member} ${value}`);
-}
-
-function noFlags(operation: string, flags: number): void {
-  if (flags !== 0) throw invalid(operation, `flags ${flags}`);
 }
 
 function invalid(operation: string, text: string): TpError {

@@ -71,9 +71,27 @@ export class Descriptors {
     this.wake();
   }
 
-  /** The transaction has ended: its descriptors are not valid any more. */
-  forget(tx: TxRef): void {
-    for (const one of [...this.open.values()].filter((each) => each.tx === tx)) this.remove(one);
+  /** Whether replies of this transaction have not been fetched. */
+  areOwedTo(tx: TxRef): boolean {
+    for (const one of this.open.values()) if (one.tx === tx) return true;
+    return false;
+  }
+
+  /** The transaction has ended: its descriptors are not valid any more. Whether there were any. */
+  forget(tx: TxRef): boolean {
+    const owed = [...this.open.values()].filter((each) => each.tx === tx);
+    for (const one of owed) this.remove(one);
+    return owed.length > 0;
+  }
+
+  /** Gives up all replies; whether there were any. */
+  giveUp(reason: Error): boolean {
+    const all = [...this.open.values()];
+    for (const one of all) {
+      this.remove(one);
+      one.call.abort(reason);
+    }
+    return all.length > 0;
   }
 
   /** Takes an answered call out: the named one, or with null the one that was answered first; null: not answered yet. */

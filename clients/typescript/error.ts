@@ -17,6 +17,8 @@ export interface TpErrorInit {
   cause?: unknown;
   /** The request was sent, and whether it took effect is not known. */
   outcomeUnknown?: boolean;
+  /** Of a tpcommit whose outcome is unknown: what `transactionOutcome` of a context takes. */
+  transaction?: string | null;
   /** What came with the failure: a failed service's data (TPESVCFAIL), a message whose data could not be read (TPEOTYPE). */
   reply?: Received | null;
 }
@@ -28,7 +30,11 @@ export class TpError extends Error {
   /** QME value when tperrno is TPEDIAGNOSTIC, else 0. */
   readonly diagnostic: number;
   readonly operation: string;
+  /** In words, without the codes. */
+  readonly text: string;
   readonly outcomeUnknown: boolean;
+  /** The transaction that a failed tpcommit was about, when its outcome is unknown: `transactionOutcome` of a context tells it. */
+  readonly transaction: string | null;
   readonly reply: Received | null;
 
   constructor(init: TpErrorInit) {
@@ -41,7 +47,9 @@ export class TpError extends Error {
     this.tperrno = init.tperrno;
     this.diagnostic = diagnostic;
     this.operation = init.operation;
+    this.text = init.text;
     this.outcomeUnknown = init.outcomeUnknown ?? false;
+    this.transaction = init.transaction ?? null;
     this.reply = init.reply ?? null;
   }
 

@@ -34,8 +34,10 @@ export {
   tpinit,
   type TpinitOptions,
   type TransactionOptions,
+  type TransactionOutcome,
 } from './context.ts';
 export { ServiceFailure, TpError, type TpErrorInit } from './error.ts';
+export type { TPTRANID } from './initiator.ts';
 export { gp_mktime, type Tm } from './mktime.ts';
 export { Message } from './message.ts';
 export { type CallExtras, type DequeueExtras, type GetOptions, type PutOptions, Queue } from './queue.ts';

@@ -35,6 +35,9 @@ export interface TxRef {
   readonly carrier: Carrier;
   /** When the daemon rolls it back, by performance.now(); Infinity: not known. */
   readonly endsAtMs: number;
+  /** Something failed on this side that makes it rollback-only. */
+  readonly spoiled: boolean;
+  spoil(): void;
 }
 
 export interface CallOptions {
@@ -148,16 +151,20 @@ export abstract class PendingCall<T = unknown> implements Abortable {
   private leavesOpen({ tperrno, diagnostic }: ErrorReply): boolean {
     if (!this.changesSomething()) return false;
     if (diagnostic === QME.QMESYSTEM) return true;
-    return this.request.op === OP.COMMIT && (tperrno === TPERRNO.TPESYSTEM || tperrno === TPERRNO.TPETIME);
+    const { op } = this.request;
+    return (
+      (op === OP.COMMIT || op === OP.COMMITAT) &&
+      (tperrno === TPERRNO.TPESYSTEM || tperrno === TPERRNO.TPETIME)
+    );
   }
 
   private changesSomething(): boolean {
     const { request } = this;
-    if (request.op === OP.COMMIT) return true;
+    if (request.op === OP.COMMIT || request.op === OP.COMMITAT) return true;
     if (request.op === OP.ADMIN) return !READING_VERBS.includes(request.verb);
     if (request.op === OP.NOTIFY || request.op === OP.BROADCAST) return true;
     if (request.op === OP.ENQUEUE || request.op === OP.CALL || request.op === OP.PRIOCALL) {
-      return request.tx === 0;
+      return this.tx === null;
     }
     return request.op === OP.DEQUEUE && this.tx === null && ((request.ctl?.flags ?? 0) & TPQ.TPQPEEK) === 0;
   }

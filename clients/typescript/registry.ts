@@ -116,7 +116,7 @@ export class ServiceRegistry {
       connection.sendOneWay(failed(request.id, 0));
       return;
     }
-    const call = new ServiceCall(request);
+    const call = new ServiceCall(request, { session: this.session, connection });
     this.running.add(call);
     offer.active++;
     this.outcome(offer, call)
@@ -134,6 +134,17 @@ export class ServiceRegistry {
   }
 
   private async outcome(offer: Offer, call: ServiceCall): Promise<Return | Forward> {
+    const reply = await this.reply(offer, call);
+    const unfinished = call.close();
+    if (unfinished === null || (reply.op === OP.RETURN && reply.rval !== RVAL.TPSUCCESS)) return reply;
+    report(
+      offer,
+      failure('tpreturn', TPERRNO.TPESVCERR, `service ${call.service} ended too early: ${unfinished}`),
+    );
+    return broken(call.id);
+  }
+
+  private async reply(offer: Offer, call: ServiceCall): Promise<Return | Forward> {
     try {
       call.decode();
       const value = await offer.service(call);
@@ -190,6 +201,11 @@ function failed(id: number, rcode: number): Return {
     rcode: integer(rcode),
     body: NO_DATA,
   };
+}
+
+/** TPESVCERR for the caller, as passing on to a name that nobody can offer [PROTOCOL 6]. */
+function broken(id: number): Forward {
+  return { op: OP.FORWARD, id, service: '', body: NO_DATA };
 }
 
 /** An rcode that can be sent. */

@@ -1,9 +1,14 @@
-// One request as a service sees it [TPSVCINFO, spec 3.5]. Invariants: its signal is made only when asked for, and is aborted when nobody waits
-// for the answer any more: the caller's time is over, the connection is lost, the service has returned.
-import { TPERRNO } from '../../proto/codes.ts';
+// One request as a service sees it [TPSVCINFO, spec 3.5], and what the service works with: its calls are part of the caller's transaction when
+// the request came in one. Invariants: a service that leaves something unfinished has not succeeded; its signal is made only when asked
+// for, and is aborted when nobody waits for the answer any more: the caller's time is over, the connection is lost, the service has returned.
+import { OP, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { ServiceRequest } from '../../proto/message.ts';
 import { fromWire, ownBytes } from './buffer.ts';
+import type { Connection } from './connection.ts';
 import { TpError } from './error.ts';
+import { Initiator } from './initiator.ts';
+import type { Session } from './session.ts';
+import { Tx } from './tx.ts';
 
 /** How tpreturn or tpforward ended a request. */
 export type Ending =
@@ -16,7 +21,7 @@ export type Ending =
  */
 export type Service = (request: ServiceCall) => unknown;
 
-export class ServiceCall {
+export class ServiceCall extends Initiator {
   readonly id: number;
   readonly service: string;
   /** TPFLAG bits: TPTRAN in the caller's transaction, TPNOREPLY nobody wants an answer. */
@@ -35,13 +40,29 @@ export class ServiceCall {
   rcode = 0;
   /** What tpreturn or tpforward said. */
   ending: Ending | null = null;
+  protected readonly session: Session;
   private readonly request: ServiceRequest;
+  /** It has made calls. */
+  private isBusy = false;
+  /** The service has returned. */
+  private closed = false;
+  /** What it joined. */
+  private readonly joined: Tx | null;
   private controller: AbortController | null = null;
   private timer: NodeJS.Timeout | undefined;
   private endedBy: Error | null = null;
 
-  constructor(request: ServiceRequest) {
+  constructor(
+    request: ServiceRequest,
+    { session, connection }: { session: Session; connection: Connection },
+  ) {
+    super();
+    this.session = session;
     this.request = request;
+    const { id, timeoutMs } = request;
+    const isJoining = (request.flags & TPFLAG.TPTRAN) !== 0;
+    this.joined = isJoining ? Tx.joined(session, { id, carrier: connection, timeoutMs }) : null;
+    this.tx = this.joined;
     this.id = request.id;
     this.service = request.service;
     this.flags = request.flags;
@@ -99,6 +120,42 @@ export class ServiceCall {
     return this.controller.signal;
   }
 
+  /**
+   * The service has returned: no more calls. What it left unfinished is given up, and named: requests without an answer, replies that it
+   * did not fetch, a transaction that it began and did not end, or left with tpsuspend. null: nothing.
+   */
+  close(): string | null {
+    this.closed = true;
+    if (!this.isBusy) return null;
+    const reason = protocolError('tpreturn', 'the service has returned');
+    const { tx } = this;
+    const isOwn = tx !== null && !tx.isJoined;
+    const calls = this.session.callsOf(this).filter(({ request }) => request.op !== OP.PING);
+    const isOwed = this.descriptors.giveUp(reason);
+    for (const call of calls) call.abort(reason);
+    if (isOwn) tx.abort('tpreturn').catch(this.session.onError);
+    if (this.joined !== null && (tx === null || isOwn))
+      return 'it has not resumed the transaction of its caller';
+    if (isOwn) return 'it has not ended its transaction';
+    if (isOwed) return 'replies of tpacall are outstanding';
+    if (tx?.isJoined === true && tx.spoiled) return 'it refused a reply in the transaction of its caller';
+    return calls.length > 0 ? 'calls that it made have not been answered' : null;
+  }
+
+  protected override get owner(): object {
+    return this;
+  }
+
+  protected override get ended(): AbortSignal {
+    return this.signal;
+  }
+
+  protected override check(operation: string): void {
+    if (this.closed) throw protocolError(operation, 'the service has returned');
+    this.isBusy = true;
+    this.session.unsolicited.dip(operation);
+  }
+
   /** Reads the data; throws TPEOTYPE when it is not of its type. */
   decode(): void {
     this.data = fromWire(this.request.body).data;
@@ -116,7 +173,7 @@ export class ServiceCall {
       throw new TpError({ tperrno: TPERRNO.TPEINVAL, operation, text: `flags ${flags}` });
     }
     if (this.ending !== null) {
-      throw new TpError({ tperrno: TPERRNO.TPEPROTO, operation, text: 'the service has ended already' });
+      throw protocolError(operation, 'the service has ended already');
     }
     this.ending = ending;
   }
@@ -126,4 +183,8 @@ export class ServiceCall {
     this.timer = setTimeout(() => this.end(new Error(`the caller waited ${ms} ms`)), ms);
     this.timer.unref();
   }
+}
+
+function protocolError(operation: string, text: string): TpError {
+  return new TpError({ tperrno: TPERRNO.TPEPROTO, operation, text });
 }

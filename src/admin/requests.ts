@@ -76,9 +76,7 @@ export class AdminRequests {
     if (space === undefined) {
       return refuse(TPERRNO.TPENOENT, `there is no queue space ${qspace}, by alias or by its own name`);
     }
-    if (space.engine.journal.failure !== null) {
-      return refuse(QME.QMESYSTEM, `the log of queue space ${space.name} failed; see the daemon's log`);
-    }
+    if (space.engine.journal.failure !== null) return refuse(QME.QMESYSTEM, logFailed(space));
     const fault = argumentFault(request);
     if (fault !== null) return refuse(fault.failure, fault.message);
     return this.attempt({ client, request, space });
@@ -92,10 +90,26 @@ export class AdminRequests {
   }
 
   private attempt(asked: Asked): void {
+    const { qname } = asked.request;
+    const { endings, space } = asked.space.engine;
+    const queue = space.queue(qname);
+    // What a large commit or rollback does to a queue is seen whole or not at all.
+    const waits = queue === undefined ? qname === '' && endings.isBusy : endings.isHeld(queue);
+    if (!waits) return this.attemptNow(asked);
+    const why = 'a large transaction to end';
+    return this.attemptLater(asked, why, (retry) =>
+      endings.whenFree(queue ?? null, () => retry(() => this.attemptNow(asked))),
+    );
+  }
+
+  private attemptNow(asked: Asked): void {
+    const { engine } = asked.space;
     const outcome = this.perform(asked);
     if (outcome === 'started') return undefined;
-    if (outcome === 'later') return this.attemptLater(asked);
-    return this.settle(asked, outcome);
+    if (outcome !== 'later') return this.settle(asked, outcome);
+    return this.attemptLater(asked, 'room in the log', (retry) =>
+      engine.whenRoom(() => retry(() => this.attempt(asked))),
+    );
   }
 
   private perform(asked: Asked): Outcome {
@@ -121,23 +135,30 @@ export class AdminRequests {
     }
   }
 
-  /** There is no room in the log yet: nothing else of this client overtakes the request meanwhile. */
-  private attemptLater(asked: Asked): void {
+  /** It cannot be done yet: nothing else of this client overtakes the request meanwhile. */
+  private attemptLater(
+    asked: Asked,
+    why: string,
+    wait: (retry: (attempt: () => void) => void) => void,
+  ): void {
     const { client, request, space } = asked;
     let cancelled = false;
     client.pending.set(request.id, {
       cancel: () => {
         if (cancelled) return false;
         cancelled = true;
-        const message = 'cancelled while it waited for room in the log; nothing has changed';
+        const message = `cancelled while it waited for ${why}; nothing has changed`;
         client.port.send(errorReply(request.id, TPERRNO.TPGOTSIG, message));
         return true;
       },
     });
     client.block();
-    space.engine.whenRoom(() => {
+    wait((attempt) => {
       client.pending.delete(request.id);
-      if (!cancelled) this.attempt(asked);
+      const hasFailed = space.engine.journal.failure !== null;
+      if (!cancelled && hasFailed)
+        this.refuse(asked, { failure: QME.QMESYSTEM, message: logFailed(space), batch: 0 });
+      else if (!cancelled) attempt();
       // It may have to wait again.
       if (!client.pending.has(request.id)) client.unblock();
     });
@@ -339,6 +360,10 @@ function noRoom(code: Failure, space: string): Refused {
     `the log of queue space ${space} has no room for this change: the disk is full, or the definitions of all queues ` +
     'take more than a segment of the log may begin with; nothing has changed';
   return { failure: code, message, batch: 0 };
+}
+
+function logFailed({ name }: NamedSpace): string {
+  return `the log of queue space ${name} failed; see the daemon's log`;
 }
 
 function placeText({ request, space }: Asked): string {

@@ -33,20 +33,39 @@ export function answerStat(ports: StatisticsPorts, client: Client, request: Stat
       errorReply(request.id, TPERRNO.TPENOENT, `no TMQUEUE offers a queue space ${qspace}`),
     );
   }
-  return client.port.send({
-    op: OP.STAT,
-    id: request.id,
-    stat: {
-      version: ports.version,
-      lmid: ports.lmid,
-      uptimeMs: Math.round(ports.uptimeMs()),
-      connections: ports.connections(),
-      transactions: ports.transactions.count,
-      spaces: [...named.map(spaceStatistics), ...closed.map(closedStatistics)],
-      services: ports.services.statistics(),
-      forwarders: ports.forwarders(),
-    },
-  });
+  return gather(named, (spaces) =>
+    client.port.send({
+      op: OP.STAT,
+      id: request.id,
+      stat: {
+        version: ports.version,
+        lmid: ports.lmid,
+        uptimeMs: Math.round(ports.uptimeMs()),
+        connections: ports.connections(),
+        transactions: ports.transactions.count,
+        spaces: [...spaces, ...closed.map(closedStatistics)],
+        services: ports.services.statistics(),
+        forwarders: ports.forwarders(),
+      },
+    }),
+  );
+}
+
+/** Each space as it is when no large transaction is half done there. */
+function gather(named: readonly NamedSpace[], done: (spaces: readonly SpaceStatistics[]) => void): void {
+  const spaces: SpaceStatistics[] = [];
+  let missing = named.length;
+  if (missing === 0) return done(spaces);
+  for (const [i, space] of named.entries()) {
+    const look = (): void => {
+      spaces[i] = spaceStatistics(space);
+      missing--;
+      if (missing === 0) done(spaces);
+    };
+    const { endings } = space.engine;
+    if (endings.isBusy) endings.whenFree(null, look);
+    else look();
+  }
 }
 
 function spaceStatistics({ engine, name, device, aliases }: NamedSpace): SpaceStatistics {

@@ -44,7 +44,7 @@ export function spaceView({ engine, device, aliases }: NamedSpace): SpaceInfo {
     state: engine.journal.failure === null ? 'open' : 'failed',
     curPages: space.usage.pages,
     curQueues: space.queueCount,
-    curTransactions: space.activeBranches,
+    curTransactions: space.branches.active,
     curMessages: space.usage.messages,
     curNonPersistentBytes: space.memory.usedBytes,
     doomedQueues: space.doomedQueues().length,

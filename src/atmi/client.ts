@@ -1,6 +1,7 @@
 // A client of the daemon: one connection, as everything behind net sees it. It owns what ends with the connection: transactions, parked
 // requests, advertised services, bound queue names.
 import type { Request } from '../../proto/message.ts';
+import type { Joined } from './joins.ts';
 import type { ReplyPort } from './reply-port.ts';
 import type { Transaction } from './transactions.ts';
 
@@ -8,6 +9,8 @@ import type { Transaction } from './transactions.ts';
 export interface Pending {
   /** Ends it with TPGOTSIG if it is still waiting; false: it has been or will be answered otherwise. */
   cancel(): boolean;
+  /** The transaction that it is part of, as the client numbers it; 0 or absent: none. */
+  readonly tx?: number;
 }
 
 export interface ClientIdentity {
@@ -27,6 +30,8 @@ export class Client {
   /** Its address, for log lines; '' when it has none. */
   readonly remote: string;
   readonly transactions = new Map<number, Transaction>();
+  /** What its services have joined, by the numbers of PROTOCOL 7. */
+  readonly joined = new Map<number, Joined>();
   /** Transactions whose commit has been decided and not yet answered: work in them is QMEPROTO [spec 1.3]. */
   readonly committing = new Set<number>();
   /** By request id. */

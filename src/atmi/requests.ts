@@ -1,24 +1,31 @@
-// tpbegin, tpcommit, tpabort, tpcall, tpadvertise, tpunadvertise, tpreturn and the cancelling of what waits, as requests of a client.
+// tpbegin, tpcommit, tpabort, tpsuspend, tpresume, tpcall, tpadvertise, tpunadvertise, tpreturn and the cancelling of what waits, as requests of a
+// client.
 import type { Clock } from '../base/clock.ts';
-import { LIMIT, OP, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+import { LIMIT, OP, TP_CMT, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type {
   Abort,
   Advertise,
+  AskOutcome,
   Begin,
   Call,
   Cancel,
   Commit,
+  CommitAt,
   Forward,
   PrioCall,
+  Resume,
   Return,
-  TypedData,
+  Suspend,
   Unadvertise,
 } from '../../proto/message.ts';
+import { transactionBytes, transactionOf } from '../base/transaction-id.ts';
 import type { Failure, Held } from '../engine/request.ts';
-import type { Client, Pending } from './client.ts';
+import type { Client } from './client.ts';
+import { ClientCall } from './client-call.ts';
+import { findTransaction, isOutstanding } from './joins.ts';
 import { errorReply, HeldReply, LOG_FAILED } from './reply-port.ts';
-import type { PriorityWish } from './service-rules.ts';
-import { ServiceCall, type Services } from './services.ts';
+import type { Services } from './services.ts';
+import { Suspensions } from './suspensions.ts';
 import type { Transaction, Transactions } from './transactions.ts';
 
 export interface AtmiPorts {
@@ -41,40 +48,95 @@ const CALL_FLAGS =
 
 export class AtmiRequests {
   private readonly ports: AtmiPorts;
+  private readonly suspensions: Suspensions;
 
   constructor(ports: AtmiPorts) {
     this.ports = ports;
+    this.suspensions = new Suspensions(ports.transactions);
   }
 
   begin(client: Client, request: Begin): void {
     const transaction = this.ports.transactions.begin(client, request.timeoutS);
     if (transaction === null)
       return refuse(client, request.id, [TPERRNO.TPENOENT, 'MAXGTT transactions are open']);
-    return client.port.send({ op: OP.BEGIN, id: request.id, tx: transaction.number });
+    return client.port.send({
+      op: OP.BEGIN,
+      id: request.id,
+      tx: transaction.number,
+      transaction: transactionBytes(transaction.id),
+    });
   }
 
-  commit(client: Client, request: Commit): void {
+  commit(client: Client, request: Commit | CommitAt): void {
+    const { transactions } = this.ports;
+    const when = request.op === OP.COMMITAT ? request.when : null;
+    if (when !== null && when !== TP_CMT.TP_CMT_LOGGED && when !== TP_CMT.TP_CMT_COMPLETE) {
+      const message = `when ${when}: legal are TP_CMT_LOGGED (1) and TP_CMT_COMPLETE (2)`;
+      return refuse(client, request.id, [TPERRNO.TPEINVAL, message]);
+    }
     const transaction = this.find(client, request);
     if (transaction === null) return;
-    const ending = this.ports.transactions.commit(transaction);
+    if (when !== null) transaction.commitReturn = when;
+    // What a service that has not answered did, or will do, must not be half of it.
+    if (transaction.calls.size > 0) transactions.spoil(transaction);
+    const ending = transactions.commit(transaction);
     if (ending === null) {
       return refuse(client, request.id, [
         TPERRNO.TPEABORT,
         'the transaction timed out, failed or had calls outstanding: rolled back',
       ]);
     }
-    const reply = new HeldCommit(client, request);
-    if (ending.engine === null) reply.released();
-    else ending.engine.hold(ending.batch, reply);
+    return ending.hold(new HeldCommit(client, request));
   }
 
   abort(client: Client, request: Abort): void {
     const transaction = this.find(client, request);
     if (transaction === null) return;
     const ending = this.ports.transactions.rollback(transaction);
-    const reply = new HeldReply(client.port, { op: OP.ABORT, id: request.id });
-    if (ending.engine === null) reply.released();
-    else ending.engine.hold(ending.batch, reply);
+    ending.hold(new HeldReply(client.port, { op: OP.ABORT, id: request.id }));
+  }
+
+  suspend(client: Client, { id, tx }: Suspend): void {
+    const transaction = findTransaction(client, tx);
+    if (transaction === undefined) return refuse(client, id, notOpen(tx));
+    if (transaction.state !== 'active') return this.suspendLate(client, { id, transaction });
+    if (isOutstanding(client, tx)) {
+      return refuse(client, id, [TPERRNO.TPEPROTO, 'requests in the transaction have no answer yet']);
+    }
+    const joined = client.joined.get(tx);
+    const tranid =
+      joined === undefined
+        ? this.suspensions.suspend(client, transaction)
+        : this.suspensions.leave(client, tx, joined);
+    return client.port.send({ op: OP.SUSPEND, id, tranid });
+  }
+
+  resume(client: Client, { id, tranid }: Resume): void {
+    const resumed = this.suspensions.resume(client, tranid);
+    if (typeof resumed === 'number') {
+      const message =
+        resumed === TPERRNO.TPEMATCH
+          ? 'this transaction has been resumed already'
+          : 'no suspended transaction of this client has this TPTRANID: it is unknown, has ended, or is of another client';
+      return refuse(client, id, [resumed, message]);
+    }
+    const { deadline } = resumed.transaction;
+    const left = deadline === null ? 0 : Math.max(1, Math.ceil(deadline.atMs - this.ports.clock.monoMs()));
+    const timeoutMs = Number.isSafeInteger(left) ? left : 0;
+    return client.port.send({
+      op: OP.RESUME,
+      id,
+      tx: resumed.tx,
+      timeoutMs,
+      transaction: transactionBytes(resumed.transaction.id),
+    });
+  }
+
+  /** What became of a transaction, for a client whose commit lost its answer; told when the answer is durable. */
+  outcome(client: Client, { id, transaction }: AskOutcome): void {
+    const { transactions } = this.ports;
+    const outcome = transactions.outcomeOf(transactionOf(transaction));
+    transactions.allDurable.hold(new HeldReply(client.port, { op: OP.OUTCOME, id, outcome }));
   }
 
   cancel(client: Client, request: Cancel): void {
@@ -92,17 +154,12 @@ export class AtmiRequests {
     }
     const fault = nameFault(request.service);
     if (fault !== null) return refuse(client, request.id, [TPERRNO.TPEINVAL, fault]);
+    const transaction = findTransaction(client, request.tx) ?? null;
     if (request.tx !== 0 && (request.flags & TPFLAG.TPNOTRAN) === 0) {
-      if ((request.flags & TPFLAG.TPNOREPLY) !== 0) {
-        const message = 'TPNOREPLY in a transaction needs TPNOTRAN';
-        return refuse(client, request.id, [TPERRNO.TPEINVAL, message]);
-      }
-      const message = 'services do not join transactions in this release: call with TPNOTRAN';
-      return refuse(client, request.id, [TPERRNO.TPETRAN, message]);
+      const refusal = joinFault(request, transaction);
+      if (refusal !== null) return refuse(client, request.id, refusal);
     }
-    const call = new ClientCall(client, request, this.ports);
-    client.pending.set(request.id, call);
-    return this.ports.services.call(call);
+    return this.ports.services.call(new ClientCall(client, request, { ...this.ports, transaction }));
   }
 
   advertise(client: Client, request: Advertise): void {
@@ -148,113 +205,69 @@ export class AtmiRequests {
     // The waits first: what a transaction gives back must not be handed to the client that is gone.
     for (const pending of client.pending.values()) pending.cancel();
     client.pending.clear();
-    for (const { id } of client.backlog.splice(0)) {
+    for (const { op, id } of client.backlog.splice(0)) {
+      // The ids of these are the daemon's.
+      if (op === OP.RETURN || op === OP.FORWARD) continue;
       refuse(client, id, [TPERRNO.TPGOTSIG, 'the connection ended while the request waited']);
     }
     this.ports.transactions.clientGone(client);
     this.ports.services.clientGone(client);
   }
 
-  private find(client: Client, request: Commit | Abort): Transaction | null {
+  private find(client: Client, request: Commit | CommitAt | Abort): Transaction | null {
     const transaction = client.transactions.get(request.tx);
     if (transaction !== undefined) return transaction;
-    refuse(client, request.id, [
-      TPERRNO.TPEPROTO,
-      `transaction ${request.tx} is not open on this connection`,
-    ]);
+    const isJoined = client.joined.has(request.tx);
+    refuse(client, request.id, isJoined ? [TPERRNO.TPEPROTO, PARTICIPANT] : notOpen(request.tx));
     return null;
   }
+
+  /** What is to be suspended was rolled back already: its initiator is rid of it, a service in it goes on to its end. */
+  private suspendLate(client: Client, { id, transaction }: { id: number; transaction: Transaction }): void {
+    if (transaction.owner === client) this.ports.transactions.rollback(transaction);
+    refuse(client, id, [TPERRNO.TPEABORT, 'the transaction has been rolled back']);
+  }
+}
+
+const PARTICIPANT = 'a service has joined this transaction: only who began it may commit or abort it';
+
+function notOpen(tx: number): [Failure, string] {
+  return [TPERRNO.TPEPROTO, `transaction ${tx} is not open on this connection`];
+}
+
+/** Why a call cannot go with the caller's transaction; null: it can. */
+function joinFault(request: Call | PrioCall, transaction: Transaction | null): [Failure, string] | null {
+  if ((request.flags & TPFLAG.TPNOREPLY) !== 0) {
+    return [TPERRNO.TPEINVAL, 'TPNOREPLY in a transaction needs TPNOTRAN'];
+  }
+  if (transaction === null) return notOpen(request.tx);
+  if (transaction.state === 'active') return null;
+  return [
+    TPERRNO.TPETIME,
+    'the transaction timed out or failed and has been rolled back: end it with tpabort',
+  ];
 }
 
 /** tpcommit's answer: when the log dies under it the outcome is not known [spec 3.3, TPETIME "outcome unknown" has no better code]. */
 class HeldCommit implements Held {
   private readonly client: Client;
   private readonly id: number;
+  private readonly op: (Commit | CommitAt)['op'];
   private readonly tx: number;
-  constructor(client: Client, request: Commit) {
+  constructor(client: Client, request: Commit | CommitAt) {
     this.client = client;
     this.id = request.id;
+    this.op = request.op;
     this.tx = request.tx;
     client.committing.add(this.tx);
   }
   released(): void {
     this.client.committing.delete(this.tx);
-    this.client.port.send({ op: OP.COMMIT, id: this.id });
+    this.client.port.send({ op: this.op, id: this.id });
   }
   failed(): void {
     this.client.committing.delete(this.tx);
     this.client.port.send(errorReply(this.id, TPERRNO.TPESYSTEM, LOG_FAILED));
-  }
-}
-
-class ClientCall extends ServiceCall implements Pending {
-  readonly service: string;
-  readonly body: TypedData;
-  readonly flags: number;
-  override readonly wish: PriorityWish | null;
-  override readonly mayNotWait: boolean;
-  override readonly isOneWay: boolean;
-  readonly identity: Client['identity'];
-  readonly deadlineMs: number;
-  private readonly client: Client;
-  private readonly id: number;
-  private readonly op: (Call | PrioCall)['op'];
-  private readonly services: Services;
-
-  constructor(client: Client, request: Call | PrioCall, ports: AtmiPorts) {
-    super();
-    this.client = client;
-    this.id = request.id;
-    this.op = request.op;
-    this.flags = request.flags & TPFLAG.TPNOREPLY;
-    this.wish = request.op === OP.PRIOCALL ? request : null;
-    this.isOneWay = this.flags !== 0;
-    this.mayNotWait = this.flags !== 0 && (request.flags & TPFLAG.TPNOBLOCK) !== 0;
-    this.services = ports.services;
-    this.service = request.service;
-    this.body = request.body;
-    this.identity = client.identity;
-    // BLOCKTIME of the service, if it has one [spec 6.5].
-    const blockTimeMs = ports.services.valuesOf(request.service).blockTimeS * 1000 || ports.blockTimeMs;
-    const limits = [
-      request.timeoutMs === 0 ? Infinity : request.timeoutMs,
-      (request.flags & (TPFLAG.TPNOTIME | TPFLAG.TPNOBLOCK)) === 0 ? blockTimeMs : Infinity,
-    ];
-    this.deadlineMs = ports.clock.monoMs() + Math.min(...limits);
-  }
-
-  override sent(): void {
-    this.answered(RVAL.TPSUCCESS, 0, { type: '', subtype: '', data: null });
-  }
-  answered(rval: number, rcode: number, body: TypedData): void {
-    this.client.pending.delete(this.id);
-    this.client.port.send({ op: this.op, id: this.id, rval, rcode, body });
-  }
-  failed(failure: Failure): void {
-    this.client.pending.delete(this.id);
-    refuse(this.client, this.id, [failure, explainCall(failure, this.service)]);
-  }
-  cancel(): boolean {
-    return this.services.abandon(this, TPERRNO.TPGOTSIG);
-  }
-}
-
-function explainCall(failure: Failure, service: string): string {
-  switch (failure) {
-    case TPERRNO.TPENOENT:
-      return `no server offers the service ${service}`;
-    case TPERRNO.TPESVCERR:
-      return `the server of ${service} went away in mid-call, or passed the call on to where it could not go`;
-    case TPERRNO.TPEITYPE:
-      return `the service ${service} does not take data of this type [BUFTYPE of *SERVICES]`;
-    case TPERRNO.TPEBLOCK:
-      return `every server of ${service} is busy`;
-    case TPERRNO.TPETIME:
-      return `the service ${service} did not answer in time`;
-    case TPERRNO.TPGOTSIG:
-      return 'cancelled by the caller';
-    default:
-      return `the call of ${service} failed`;
   }
 }
 

@@ -1,5 +1,5 @@
-// What the configuration says of services [spec 6.5]: priority, load, blocking time, buffer types. Invariant: every name has values, those of
-// the first line that fits, or the defaults. Must not know who offers a service.
+// What the configuration says of services [spec 6.5]: priority, load, blocking time, AUTOTRAN, buffer types. Invariant: every name has
+// values, those of the first line that fits, or the defaults. Must not know who offers a service.
 import { LIMIT } from '../../proto/codes.ts';
 import type { TypedData } from '../../proto/message.ts';
 
@@ -13,6 +13,9 @@ export interface ServiceRule {
   readonly load: number;
   /** 0: that of the whole configuration. */
   readonly blockTimeS: number;
+  /** AUTOTRAN: a call that is in no transaction gets one of its own, of so many seconds. */
+  readonly autotran: boolean;
+  readonly tranTimeS: number;
   /** `ALL`, or `TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...]`. */
   readonly bufferTypes: string;
 }
@@ -29,6 +32,8 @@ const DEFAULTS: ServiceValues = {
   prio: LIMIT.PRIORITY_DEFAULT,
   load: 50,
   blockTimeS: 0,
+  autotran: false,
+  tranTimeS: 30,
   bufferTypes: 'ALL',
 };
 

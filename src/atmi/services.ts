@@ -1,61 +1,24 @@
 // The service dispatcher: which connection offers which service, and calls under way [spec 3.4, 3.5; DESIGN 7]. A call goes to the server
 // with the least load outstanding, round robin among equals; when all are at their concurrency it waits its turn. A server whose
 // connection ends in mid-call leaves TPESVCERR; an answer after the caller's time is dropped. A server that passes a request on
-// (tpforward) is done with it: the call then waits for, or is at, another service.
+// (tpforward) is done with it: the call then waits for, or is at, another service. What its transaction has to do with it is in joins.ts.
 import type { Clock } from '../base/clock.ts';
-import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
-import { LIMIT, OP, RVAL, TPERRNO } from '../../proto/codes.ts';
-import type { Forward, Return, ServiceStatistics, TypedData } from '../../proto/message.ts';
+import { TimerQueue } from '../base/timer-queue.ts';
+import { JOINED_TX, OP, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+import type { Forward, Return, ServiceStatistics } from '../../proto/message.ts';
 import type { Failure } from '../engine/request.ts';
 import { CallQueue } from './call-queue.ts';
-import type { Client, ClientIdentity } from './client.ts';
-import {
-  acceptsType,
-  type PriorityWish,
-  priorityOf,
-  ServiceRules,
-  type ServiceValues,
-} from './service-rules.ts';
-
-/** A call and who hears of its end. Exactly one of `answered` and `failed` is called, once; of a one-way call `sent` or `failed`. */
-export abstract class ServiceCall {
-  abstract readonly service: string;
-  abstract readonly body: TypedData;
-  /** TPSVCINFO.flags. */
-  abstract readonly flags: number;
-  /** Whose request it is: the original enqueuer's when a forwarder calls [spec 3.5]. */
-  abstract readonly identity: Pick<ClientIdentity, 'cltid' | 'appkey'>;
-  /** Monotonic instant of TPETIME; Infinity: none. */
-  abstract readonly deadlineMs: number;
-  /** The service returned: rval is TPSUCCESS or TPFAIL. */
-  abstract answered(rval: number, rcode: number, body: TypedData): void;
-  abstract failed(failure: Failure): void;
-
-  /** TPNOREPLY: for its caller it ends when a server has it. */
-  readonly isOneWay: boolean = false;
-  sent(): void {}
-  /** Its own, whatever the service's is; null: none. */
-  readonly priority: number | null = null;
-  /** What tpsprio said before it. */
-  readonly wish: PriorityWish | null = null;
-  /** TPNOBLOCK of a call without answer: TPEBLOCK when no server is free. */
-  readonly mayNotWait: boolean = false;
-
-  // The dispatcher's own notes.
-  deadline: Deadline | null = null;
-  done = false;
-  /** The priority that counts. */
-  rank: number = LIMIT.PRIORITY_DEFAULT;
-  /** Where a server passed it on to, with which data; null: it is where its caller sent it. */
-  forwarded: { readonly service: string; readonly body: TypedData } | null = null;
-}
+import type { Client } from './client.ts';
+import type { Joins } from './joins.ts';
+import type { ServiceCall } from './service-call.ts';
+import { acceptsType, priorityOf, ServiceRules, type ServiceValues } from './service-rules.ts';
 
 interface Server {
   readonly client: Client;
   concurrency: number;
   outstanding: number;
-  /** LOAD of *SERVICES. */
-  readonly load: number;
+  /** What *SERVICES says of it: LOAD, AUTOTRAN. */
+  readonly values: ServiceValues;
 }
 
 class Service {
@@ -90,6 +53,13 @@ interface Outstanding {
   readonly server: Server;
 }
 
+export interface ServicesOptions {
+  readonly clock: Clock;
+  readonly messageBytesMax: number;
+  readonly joins: Joins;
+  readonly rules?: ServiceRules;
+}
+
 export class Services {
   private readonly clock: Clock;
   private readonly timers: TimerQueue;
@@ -98,11 +68,13 @@ export class Services {
   private readonly watchers = new Map<string, Set<() => void>>();
   private readonly messageBytesMax: number;
   private readonly rules: ServiceRules;
+  private readonly joins: Joins;
   private lastCall = 0;
 
-  constructor(clock: Clock, messageBytesMax: number, rules: ServiceRules = new ServiceRules()) {
+  constructor({ clock, messageBytesMax, joins, rules = new ServiceRules() }: ServicesOptions) {
     this.clock = clock;
     this.messageBytesMax = messageBytesMax;
+    this.joins = joins;
     this.rules = rules;
     this.timers = new TimerQueue(clock);
   }
@@ -115,8 +87,8 @@ export class Services {
       this.services.set(name, service);
     }
     const known = service.servers.find((server) => server.client === client);
-    const { load } = this.rules.of(name, client.identity.grpname);
-    if (known === undefined) service.servers.push({ client, concurrency, outstanding: 0, load });
+    const values = this.rules.of(name, client.identity.grpname);
+    if (known === undefined) service.servers.push({ client, concurrency, outstanding: 0, values });
     else known.concurrency = concurrency;
     this.dispatchQueued(service);
     for (const run of this.watchers.get(name) ?? []) run();
@@ -182,10 +154,15 @@ export class Services {
     const under = this.release(client, request.id);
     if (under === null) return;
     const { call } = under;
+    const isClean = this.joins.leave(client, request.id);
     under.service.completed++;
     this.dispatchQueued(under.service);
+    if (!isClean) return this.fail(call, TPERRNO.TPESVCERR);
     // Nobody waits for an answer any more; only a request that never had one goes on.
-    if (call.done && !call.isOneWay) return;
+    if (call.done && !call.isOneWay) {
+      this.joins.end(call, false);
+      return;
+    }
     const service = this.services.get(request.service);
     const values = this.valuesOf(request.service);
     const bytes = request.body.data?.length ?? 0;
@@ -212,20 +189,16 @@ export class Services {
     const under = this.release(client, reply.id);
     if (under === null) return;
     const { call, service } = under;
-    if (!call.done && (reply.body.data?.length ?? 0) > this.messageBytesMax) {
-      // An answer that may not be delivered is a service that broke.
-      service.failures++;
-      this.fail(call, TPERRNO.TPESVCERR);
-      return this.dispatchQueued(service);
-    }
-    const rval = reply.rval === RVAL.TPSUCCESS ? RVAL.TPSUCCESS : RVAL.TPFAIL;
-    if (rval === RVAL.TPSUCCESS) service.completed++;
+    const isSuccess = reply.rval === RVAL.TPSUCCESS;
+    const isClean = this.joins.leave(client, reply.id);
+    const isTooLarge = !call.done && (reply.body.data?.length ?? 0) > this.messageBytesMax;
+    // So is an answer that may not be delivered: a service that broke.
+    const isBroken = isTooLarge || (isSuccess && !isClean);
+    if (isSuccess && !isBroken) service.completed++;
     else service.failures++;
-    if (!call.done) {
-      this.finish(call);
-      call.answered(rval, reply.rcode, reply.body);
-    }
-    return this.dispatchQueued(service);
+    if (isBroken) this.fail(call, TPERRNO.TPESVCERR);
+    else this.conclude(call, { ...reply, rval: isSuccess ? RVAL.TPSUCCESS : RVAL.TPFAIL });
+    this.dispatchQueued(service);
   }
 
   /** The connection of a server, caller or both ended. */
@@ -234,6 +207,8 @@ export class Services {
     for (const [id, under] of this.outstanding) {
       if (under.server.client !== client) continue;
       this.outstanding.delete(id);
+      under.call.isAtServer = false;
+      this.joins.leave(client, id);
       under.service.failures++;
       this.fail(under.call, TPERRNO.TPESVCERR);
     }
@@ -269,24 +244,31 @@ export class Services {
     const under = this.outstanding.get(id);
     if (under === undefined || under.server.client !== client) return null;
     this.outstanding.delete(id);
+    under.call.isAtServer = false;
     under.server.outstanding--;
-    client.load -= under.server.load;
+    client.load -= under.server.values.load;
     return under;
   }
 
   private dispatch(service: Service, server: Server, call: ServiceCall): void {
+    const onOver = (): void => void this.abandon(call, TPERRNO.TPESVCERR);
+    if (!this.joins.begin(call, server.values, onOver)) return this.fail(call, TPERRNO.TPENOENT);
     const id = this.nextCallId();
     server.outstanding++;
-    server.client.load += server.load;
+    server.client.load += server.values.load;
+    call.isAtServer = true;
     this.outstanding.set(id, { call, service, server });
-    const untimed = call.deadlineMs === Infinity || call.isOneWay;
-    const left = untimed ? 0 : Math.max(1, Math.ceil(call.deadlineMs - this.clock.monoMs()));
+    this.joins.enter(call, server.client, id);
+    const transaction = call.joins ?? call.auto;
+    const ownMs = call.isOneWay ? Infinity : call.deadlineMs;
+    const untilMs = Math.min(ownMs, transaction?.deadline?.atMs ?? Infinity);
+    const left = untilMs === Infinity ? 0 : Math.max(1, Math.ceil(untilMs - this.clock.monoMs()));
     server.client.port.send({
       op: OP.REQUEST,
       id,
       service: service.name,
       body: call.forwarded?.body ?? call.body,
-      flags: call.flags,
+      flags: transaction === null ? call.flags : call.flags | TPFLAG.TPTRAN,
       cltid: call.identity.cltid,
       appkey: call.identity.appkey,
       timeoutMs: left,
@@ -294,6 +276,22 @@ export class Services {
     if (!call.isOneWay || call.done) return;
     this.finish(call);
     call.sent();
+  }
+
+  /** The service has returned. An AUTOTRAN transaction ends before the caller hears of it, who may have given up. */
+  private conclude(call: ServiceCall, { rval, rcode, body }: Return): void {
+    const { done } = call;
+    this.finish(call);
+    const ending = this.joins.end(call, rval === RVAL.TPSUCCESS);
+    if (done) return;
+    if (ending === null) call.failed(TPERRNO.TPESVCERR);
+    else if (ending === undefined) call.answered(rval, rcode, body);
+    else {
+      ending.hold({
+        released: () => call.answered(rval, rcode, body),
+        failed: () => call.failed(TPERRNO.TPESYSTEM),
+      });
+    }
   }
 
   private dispatchQueued(service: Service): void {
@@ -312,6 +310,8 @@ export class Services {
   }
 
   private fail(call: ServiceCall, failure: Failure): void {
+    // What a server is still at work on ends with it.
+    if (!call.isAtServer) this.joins.end(call, false);
     if (call.done) return;
     this.finish(call);
     call.failed(failure);
@@ -324,7 +324,7 @@ export class Services {
   }
 
   private nextCallId(): number {
-    do this.lastCall = this.lastCall >= 0xffff_ffff ? 1 : this.lastCall + 1;
+    do this.lastCall = this.lastCall >= JOINED_TX - 1 ? 1 : this.lastCall + 1;
     while (this.outstanding.has(this.lastCall));
     return this.lastCall;
   }

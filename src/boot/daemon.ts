@@ -1,18 +1,21 @@
 // The composition root: builds every part from a HostPlan, starts them in order (devices, spaces, roles, listeners) and stops them in
 // reverse. It owns what is shared by all spaces of the process: the clock, the sync strategy, the page cache.
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
-import { DEFAULT_ADDRESS, LIMIT, TPU } from '../../proto/codes.ts';
+import { DEFAULT_ADDRESS, LIMIT, TP_CMT, TPU } from '../../proto/codes.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
+import { Joins } from '../atmi/joins.ts';
 import { ServiceRules } from '../atmi/service-rules.ts';
 import { Services } from '../atmi/services.ts';
 import { Transactions } from '../atmi/transactions.ts';
 import { UnsolicitedMessages } from '../atmi/unsolicited.ts';
 import type { Soon } from '../engine/journal.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
+import { TwoPhase } from '../engine/two-phase.ts';
 import { RequestDispatcher } from '../net/dispatch.ts';
 import { Listener, type Endpoint } from '../net/listener.ts';
 import { QueueRequests } from '../tmqueue/requests.ts';
@@ -64,6 +67,7 @@ export class Daemon {
   private readonly options: DaemonOptions;
   private readonly ports: DaemonPorts;
   private readonly tmqueue = new Tmqueue();
+  private readonly twoPhase = new TwoPhase();
   private readonly transactions: Transactions;
   private readonly services: Services;
   private readonly unsolicited: UnsolicitedMessages;
@@ -80,12 +84,17 @@ export class Daemon {
     this.options = options;
     this.ports = ports;
     this.startedMs = ports.clock.monoMs();
-    this.transactions = new Transactions(ports.clock, {
-      maxGtt: plan.maxGtt,
-      maxTranTimeS: plan.maxTranTimeS,
-    });
+    const commitReturn = plan.cmtRet === 'LOGGED' ? TP_CMT.TP_CMT_LOGGED : TP_CMT.TP_CMT_COMPLETE;
+    const limits = { maxGtt: plan.maxGtt, maxTranTimeS: plan.maxTranTimeS, commitReturn };
+    const chance = randomBytes(2).readUInt16LE(0);
+    this.transactions = new Transactions(ports.clock, limits, { twoPhase: this.twoPhase, chance });
     const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
-    this.services = new Services(ports.clock, messageBytesMax, new ServiceRules(plan.services));
+    this.services = new Services({
+      clock: ports.clock,
+      messageBytesMax,
+      joins: new Joins(this.transactions),
+      rules: new ServiceRules(plan.services),
+    });
     this.unsolicited = new UnsolicitedMessages({
       clock: ports.clock,
       lmid: plan.lmid,
@@ -119,6 +128,7 @@ export class Daemon {
 
   private async open(): Promise<void> {
     const { plan } = this.options;
+    await this.openTlog();
     for (const space of plan.spaces) {
       const role = plan.tmqueues.filter((server) => server.group === space.group);
       const aliases = [...new Set(role.flatMap((server) => server.aliases))];
@@ -131,6 +141,7 @@ export class Daemon {
         if (forwarder.group === space.group) this.addForwarder(forwarder, engine);
       }
     }
+    await this.recover();
     this.devices.warnOfLeftBehind(plan.spaces);
     const listener = new Listener({
       clock: this.ports.clock,
@@ -148,13 +159,42 @@ export class Daemon {
     this.devices.warmUp();
   }
 
+  /** Before any space: it knows what becomes of prepared branches. Without it they stay in doubt, and all else is served. */
+  private async openTlog(): Promise<void> {
+    const { plan } = this.options;
+    const { signal, ulog } = this.ports;
+    const needed = plan.spaces.length > 1;
+    try {
+      this.twoPhase.tlog = await this.devices.openTlog(plan.tlog, { needed, signal });
+    } catch (error) {
+      if (!(error instanceof LogError) || error.kind !== 'Corrupt') throw error;
+      const what = 'transactions over several queue spaces are refused, prepared ones stay in doubt';
+      ulog.error(`the transaction log is damaged: ${error.message}; ${what}`, { device: plan.tlog.device });
+    }
+    if (this.twoPhase.tlog === null) return;
+    this.twoPhase.tlog.onFailure = (error) => this.fail('the transaction log', error);
+  }
+
+  /** Ends what was prepared when the daemon ended, before anyone is served. */
+  private async recover(): Promise<void> {
+    const { ulog } = this.ports;
+    const { committed, rolledBack, inDoubt } = await this.twoPhase.recover(
+      this.engines,
+      ulog,
+      this.engines.length === this.options.plan.spaces.length,
+    );
+    if (committed + rolledBack + inDoubt > 0) {
+      ulog.info('prepared transactions were found', { committed, rolledBack, inDoubt });
+    }
+  }
+
   /** null: its log is damaged; the other spaces are served [DESIGN 5, Tail]. With no other space there is nothing to start for. */
   private async openSpace(space: SpacePlan, aliases: string[]): Promise<SpaceEngine | null> {
     const { plan } = this.options;
     try {
       const engine = await this.devices.open(space, this.ports.signal);
       this.engines.push(engine);
-      engine.onFailure = (error) => this.fail(space.name, error);
+      engine.onFailure = (error) => this.fail(`the log of queue space ${space.name}`, error);
       return engine;
     } catch (error) {
       if (!(error instanceof LogError) || error.kind !== 'Corrupt' || plan.spaces.length === 1) throw error;
@@ -225,15 +265,11 @@ export class Daemon {
     );
   }
 
-  private fail(space: string, error: Error): void {
-    this.ports.ulog.error(
-      `the log of queue space ${space} failed: the daemon ends; start it again after mending the cause`,
-      {
-        space,
-        error: error.message,
-      },
-    );
-    this.ports.onFailure(`queue space ${space}: ${error.message}`);
+  private fail(what: string, error: Error): void {
+    this.ports.ulog.error(`${what} failed: the daemon ends; start it again after mending the cause`, {
+      error: error.message,
+    });
+    this.ports.onFailure(`${what}: ${error.message}`);
   }
 
   private async shutDown(reason: string): Promise<void> {
@@ -248,8 +284,10 @@ export class Daemon {
     this.transactions.stop();
     // Waiters are answered and what was decided is made durable before the connections go.
     await Promise.all(this.engines.map((engine) => engine.quiesce()));
+    await this.twoPhase.idle();
     await this.listener?.close(reason);
     for (const engine of this.engines) await engine.close();
+    await this.twoPhase.tlog?.close();
     this.devices.close();
     this.services.close();
     this.unsolicited.close();

@@ -1,6 +1,7 @@
 // Devices and the spaces on them: one OS lock a device, one log a space, and what the configuration says of a space brought into it.
 // Nothing is ever destroyed here: a queue that vanished from the file stays, and is warned about. A change that a queue cannot take is a
 // fault that stops the start, with its place in the file.
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -9,14 +10,16 @@ import { QME, qmeName } from '../../proto/codes.ts';
 import type { Soon } from '../engine/journal.ts';
 import { openSpace } from '../engine/open-space.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
+import { openTlog, type Tlog } from '../engine/tlog.ts';
 import type { DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { QUEUE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from '../queue/attributes.ts';
-import type { QueuePlan, SpacePlan } from '../ubb/plan.ts';
+import type { HostPlan, QueuePlan, SpacePlan } from '../ubb/plan.ts';
+import type { LogStore } from '../wal/log-store.ts';
 import { DeviceLock } from '../wal/local/device-lock.ts';
 import type { FileIo } from '../wal/local/file-io.ts';
 import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
-import { spaceDirectoryName } from '../wal/local/segment.ts';
+import { spaceDirectoryName, tlogDirectoryName } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
 import { spacesOn } from './left-behind.ts';
 
@@ -31,6 +34,8 @@ export interface DeviceOptions {
   readonly io?: FileIo;
 }
 
+/** Decisions are few and small. */
+const TLOG_SEGMENT_BYTES = 1024 * 1024;
 /** Between two pages of the cache that are made ahead, in milliseconds: 64 MiB take one to two seconds. */
 const WARM_UP_STEP_MS = 4;
 
@@ -65,25 +70,11 @@ export class Devices {
           'or create it with qmadmin (crdl, qspacecreate) before the start',
       );
     }
-    const folder = dirname(plan.device);
-    if (!existsSync(folder)) {
-      throw new Error(
-        `queue space ${plan.name}: device ${plan.device}: the folder ${folder} does not exist (APPDIR, or --appdir)`,
-      );
-    }
+    checkFolder(plan.device, `queue space ${plan.name}`);
     const isNew = !existsSync(dir);
     await this.lock(plan.device);
-    const { clock, ulog } = this.ports;
-    const { segmentBytes, io } = this.options;
-    const store = await openLocalLog({
-      dir,
-      clock,
-      ulog,
-      sync: this.sync,
-      pages: this.pages,
-      ...(segmentBytes === undefined ? {} : { segmentBytes }),
-      ...(io === undefined ? {} : { io }),
-    });
+    const { ulog } = this.ports;
+    const store = await this.openLog(dir, this.options.segmentBytes);
     const engine = await openSpace(store, signal, this.ports).catch(async (error: unknown) => {
       await store.close();
       throw error;
@@ -105,6 +96,25 @@ export class Devices {
       messages: live,
     });
     return engine;
+  }
+
+  /**
+   * Opens the transaction log, making it when `needed`; null: there is none, and none is needed. Rejects with a LogError when it is damaged,
+   * or with a sentence that names its device.
+   */
+  async openTlog(
+    plan: HostPlan['tlog'],
+    { needed, signal }: { needed: boolean; signal: AbortSignal },
+  ): Promise<Tlog | null> {
+    const dir = join(plan.device, tlogDirectoryName(plan.name));
+    if (!needed && !existsSync(dir)) return null;
+    checkFolder(plan.device, `transaction log ${plan.name} (TLOGDEVICE)`);
+    await this.lock(plan.device);
+    const store = await this.openLog(dir, TLOG_SEGMENT_BYTES);
+    return openTlog(store, signal, { ...this.ports, newIdentity }).catch(async (error: unknown) => {
+      await store.close();
+      throw error;
+    });
   }
 
   /** Names what lies on the devices and is not in the configuration: it stays as it is. */
@@ -134,6 +144,20 @@ export class Devices {
     this.warming?.cancel();
     for (const lock of this.locks.values()) lock.release();
     this.locks.clear();
+  }
+
+  private openLog(dir: string, segmentBytes: number | undefined): Promise<LogStore> {
+    const { clock, ulog } = this.ports;
+    const { io } = this.options;
+    return openLocalLog({
+      dir,
+      clock,
+      ulog,
+      sync: this.sync,
+      pages: this.pages,
+      ...(segmentBytes === undefined ? {} : { segmentBytes }),
+      ...(io === undefined ? {} : { io }),
+    });
   }
 
   private async lock(device: string): Promise<void> {
@@ -181,6 +205,16 @@ export class Devices {
     }
     await durable(engine, batch);
   }
+}
+
+function newIdentity(): string {
+  return randomBytes(16).toString('hex');
+}
+
+function checkFolder(device: string, what: string): void {
+  const folder = dirname(device);
+  if (existsSync(folder)) return;
+  throw new Error(`${what}: device ${device}: the folder ${folder} does not exist (APPDIR, or --appdir)`);
 }
 
 /** What the file does not say stays as it was made. */

@@ -2,6 +2,7 @@
 // The command `tmqueue`: words and options to one function each; nothing is done here.
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../boot/version.ts';
+import { addBackup } from './backup.ts';
 import { check, type CheckOptions } from './check.ts';
 import { dequeue, type DequeueOptions } from './dequeue.ts';
 import { enqueue, type EnqueueOptions } from './enqueue.ts';
@@ -46,6 +47,7 @@ function program(done: (work: Promise<number>) => void): Command {
     .option('--json', 'print JSON')
     .action((qspace: string | undefined, options: StatOptions) => done(stat(qspace, options)));
   addWal(tmqueue, done);
+  addBackup(tmqueue, done);
   return tmqueue;
 }
 

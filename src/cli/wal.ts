@@ -1,37 +1,24 @@
 // `tmqueue wal …`: the offline tools for logs. Each works on the directory of a queue space, or on a device with several; while it does, it
 // holds the device's lock, so that no daemon writes there. What it prints is text or, with --json, one object a line.
-import { existsSync, realpathSync } from 'node:fs';
-import { join, resolve, sep } from 'node:path';
+import { join } from 'node:path';
 import type { Command } from 'commander';
-import {
-  findSpaces,
-  holdDevice,
-  NoLogError,
-  type FoundSpaces,
-  type SpaceDirectory,
-} from '../tools/directories.ts';
+import type { SpaceDirectory } from '../tools/directories.ts';
 import { dumpSpace } from '../tools/dump.ts';
-import { salvageSpace, REPORT_FILE, SalvageError, TargetError } from '../tools/salvage.ts';
+import { salvageSpace, REPORT_FILE } from '../tools/salvage.ts';
 import { statSpace, type SpaceStat } from '../tools/stat.ts';
 import { bytesText } from '../tools/text.ts';
 import { verifySpace, type Finding, type Verdict } from '../tools/verify.ts';
-import { LogError } from '../wal/log-store.ts';
-import { EXIT, report, UsageError } from './exit.ts';
 import { parseInteger, parseMsgidText } from './input.ts';
-import { Progress } from './progress.ts';
 import { formatTable } from './table.ts';
-
-export const WAL_EXIT = {
-  OK: EXIT.OK,
-  /** `verify`: damage; `salvage`: done, but something is lost. */
-  DAMAGE: 1,
-  /** `verify`: only what the next start mends by itself. */
-  MENDED: 2,
-  NO_LOG: 66,
-  TARGET: 73,
-  IO: 74,
-  IN_USE: 75,
-} as const;
+import {
+  besideDaemon,
+  guarded,
+  onDevice,
+  refuseInside,
+  WAL_EXIT,
+  withoutSlash,
+  withProgress,
+} from './tool.ts';
 
 const CODES = `
 Exit codes of verify: 0 OK, 1 damage (or a newer format), 2 only what the next start mends by itself: a torn tail, a file of the wrong
@@ -79,83 +66,13 @@ export function addWal(tmqueue: Command, done: (work: Promise<number>) => void):
     .action((dir: string, options: JsonOption) => done(guarded(() => stat(dir, options))));
 }
 
-/** Runs one of the tools; its errors have exit codes of their own. */
-async function guarded(work: () => Promise<number>): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === null) return report(error);
-    process.stderr.write(`tmqueue: ${(error as Error).message}\n`);
-    return code;
-  }
-}
-
-function codeOf(error: unknown): number | null {
-  if (error instanceof NoLogError) return WAL_EXIT.NO_LOG;
-  if (error instanceof TargetError) return WAL_EXIT.TARGET;
-  if (error instanceof SalvageError) return WAL_EXIT.DAMAGE;
-  if (error instanceof LogError) return error.cause === undefined ? WAL_EXIT.IN_USE : WAL_EXIT.IO;
-  return error instanceof Error && 'syscall' in error ? WAL_EXIT.IO : null;
-}
-
-/** Finds the spaces and holds their device while `work` runs. */
-async function onDevice(dir: string, work: (found: FoundSpaces) => Promise<number>): Promise<number> {
-  const found = await locate(dir);
-  const lock = await holdDevice(found.device);
-  try {
-    return await work(found);
-  } finally {
-    lock?.release();
-  }
-}
-
-/** The same for tools that may look at a log which is being written to. */
-async function besideDaemon(dir: string, work: (found: FoundSpaces) => Promise<number>): Promise<number> {
-  try {
-    return await onDevice(dir, work);
-  } catch (error) {
-    if (!(error instanceof LogError) || error.kind !== 'Unavailable' || error.cause !== undefined)
-      throw error;
-    process.stderr.write(
-      `tmqueue: note: ${error.message.replace(/: stop that one.*/, '')}: its log is read while it moves; ` +
-        'the end, and damage that is shown, may be different a moment later\n',
-    );
-    return work(await locate(dir));
-  }
-}
-
-/** Follows links, so that the right device is locked, and keeps what was typed for showing. */
-async function locate(dir: string): Promise<FoundSpaces> {
-  if (!existsSync(dir)) throw new NoLogError(`${dir}: no such directory`);
-  const real = await findSpaces(realpathSync(dir));
-  if (!real.isDevice)
-    return { ...real, spaces: real.spaces.map((space) => ({ ...space, dir: withoutSlash(dir) })) };
-  return { ...real, spaces: (await findSpaces(dir)).spaces };
-}
-
-function withoutSlash(dir: string): string {
-  return dir.length > 1 ? dir.replace(/\/+$/, '') : dir;
-}
-
-async function withProgress<T>(
-  label: string,
-  work: (show: (done: number, total: number) => void) => Promise<T>,
-): Promise<T> {
-  const progress = new Progress(label);
-  try {
-    return await work(progress.show);
-  } finally {
-    progress.clear();
-  }
-}
-
 function verify(dir: string, { json }: JsonOption): Promise<number> {
   return onDevice(dir, async ({ spaces }) => {
     let code: number = WAL_EXIT.OK;
     for (const space of spaces) {
-      const verdict = await withProgress(`verifying ${space.name}`, (progress) =>
-        verifySpace(space, { progress }),
+      const verdict = await withProgress(
+        { label: `verifying ${space.name}`, hidden: json === true },
+        (progress) => verifySpace(space, { progress }),
       );
       process.stdout.write(json === true ? `${JSON.stringify(asJson(verdict))}\n` : verdictText(verdict));
       if (verdict.isDamaged) code = WAL_EXIT.DAMAGE;
@@ -206,10 +123,15 @@ function dump(dir: string, words: DumpWords): Promise<number> {
     const out = new Output();
     for (const space of spaces) {
       if (isDevice && !options.json) await out.line(`# queue space ${space.name}: ${space.dir}`);
-      for await (const line of dumpSpace(space, options)) {
-        await out.line(isDevice && options.json ? withSpace(space, line) : line);
-        if (out.isClosed) return WAL_EXIT.OK;
-      }
+      // On a terminal the lines themselves say how far it is.
+      const bar = { label: `dumping ${space.name}`, hidden: options.json || process.stdout.isTTY };
+      await withProgress(bar, async (progress) => {
+        for await (const line of dumpSpace(space, options, { progress })) {
+          await out.line(isDevice && options.json ? withSpace(space, line) : line);
+          if (out.isClosed) return;
+        }
+      });
+      if (out.isClosed) return WAL_EXIT.OK;
     }
     await out.flush();
     return WAL_EXIT.OK;
@@ -245,13 +167,11 @@ class Output {
 function salvage(dir: string, into: string): Promise<number> {
   return onDevice(dir, async ({ spaces, isDevice }) => {
     const target = withoutSlash(into);
-    const [old, fresh] = [realpathSync(dir), resolve(target)];
-    if (fresh === old || fresh.startsWith(old + sep))
-      throw new UsageError(`--into ${into}: the new directory must not be inside the old one`);
+    refuseInside(dir, into);
     let code: number = WAL_EXIT.OK;
     for (const space of spaces) {
       const place = isDevice ? join(target, space.dir.slice(space.dir.lastIndexOf('/') + 1)) : target;
-      const result = await withProgress(`salvaging ${space.name}`, (progress) =>
+      const result = await withProgress({ label: `salvaging ${space.name}` }, (progress) =>
         salvageSpace(space, place, { progress }),
       );
       process.stdout.write(`${result.summary().join('\n')}\n  report: ${join(place, REPORT_FILE)}\n`);
@@ -264,7 +184,8 @@ function salvage(dir: string, into: string): Promise<number> {
 function stat(dir: string, { json }: JsonOption): Promise<number> {
   return besideDaemon(dir, async ({ spaces }) => {
     for (const [i, space] of spaces.entries()) {
-      const found = await withProgress(`reading ${space.name}`, (progress) => statSpace(space, { progress }));
+      const bar = { label: `reading ${space.name}`, hidden: json === true };
+      const found = await withProgress(bar, (progress) => statSpace(space, { progress }));
       process.stdout.write(
         json === true ? `${JSON.stringify(found)}\n` : (i > 0 ? '\n' : '') + statText(found),
       );

@@ -4,7 +4,7 @@
 import type { LogStore, LogWriter, SnapshotWriter } from '../wal/log-store.ts';
 import { CHECKPOINT_FORMAT, jsonSection, recordsSection, SECTION, section } from './checkpoint-format.ts';
 import { BLOCK_ROWS, RowWriter } from './checkpoint-rows.ts';
-import { definitionRecords } from './definitions.ts';
+import { checkpointRecords, definitionRecords } from './definitions.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
 /** What is written, per second, once so much of it was. */
@@ -56,7 +56,9 @@ export class Checkpointer {
     this.tail = 0;
     let writer: SnapshotWriter | null = null;
     try {
-      writer = await this.store.snapshots.begin(this.writer.lastPos, this.writer.epoch);
+      // The oldest batch not wholly applied, and all after it, are read again.
+      const from = Math.min(this.writer.lastPos, engine.endings.from);
+      writer = await this.store.snapshots.begin(from, this.writer.epoch);
       await this.writeAll(writer);
       await engine.whenDurable();
       if (this.isOver) await writer.abort();
@@ -86,7 +88,7 @@ export class Checkpointer {
     };
     const head = { format: CHECKPOINT_FORMAT, time: engine.time.stamp(), rows: space.messages.live };
     await write(jsonSection(SECTION.HEAD, head));
-    await write(recordsSection(definitionRecords(space)));
+    await write(recordsSection(checkpointRecords(space)));
     const writer = new RowWriter(space);
     let types = 0;
     // Rows above those of now are enqueued after `from`: the log's tail has them.

@@ -36,6 +36,7 @@ export class Dequeues {
   begin(request: DequeueRequest, isCurrent: boolean): void {
     const queue = this.engine.space.queue(request.qname);
     if (queue === undefined) return request.refused(QME.QMEBADQUEUE, this.engine.space.namesBatch);
+    if (this.engine.endings.isHeld(queue)) return this.awaitEnding(request, queue);
     return this.attempt(request, queue, isCurrent);
   }
 
@@ -96,11 +97,22 @@ export class Dequeues {
     this.waking = false;
   }
 
+  /** The same for a queue where nothing was offered for a while: everybody who waits looks again. */
+  offerAgain(queue: Queue): void {
+    if (queue.waiting === 0) return;
+    for (const { parked, request } of this.waiters.get(queue.number)?.inOrder() ?? []) {
+      if (parked && request.parkedOn === queue && select(this.engine.space, queue, request.selection) > 0)
+        this.attempt(request, this.unpark(request));
+    }
+  }
+
   /** Whose turn it is, after `arrival`, to be looked at because of this entry. */
   private nextTurn(turns: Heap<Turn>, entry: number, arrival: number): void {
     if (!this.isOpen(entry)) return;
     const { space } = this.engine;
-    const waiters = this.waiters.get(space.queueOf(entry).number);
+    const queue = space.queueOf(entry);
+    if (queue.walked) return;
+    const waiters = this.waiters.get(queue.number);
     if (waiters === undefined || waiters.size === 0) return;
     const waiter = waiters.firstFor(space.selectorOf(entry), arrival);
     if (waiter !== null) turns.push({ heapIndex: -1, entry, waiter });
@@ -195,6 +207,17 @@ export class Dequeues {
       this.endWay(request);
       if (request.cancelled === null) this.begin(request, false);
       else request.refused(request.cancelled, queue.lastBatch);
+    });
+  }
+
+  /** A large transaction that touches the queue is ending: it is decided when that is over, before any later one. */
+  private awaitEnding(request: DequeueRequest, queue: Queue): void {
+    this.beginWay(request);
+    this.engine.endings.whenFree(queue, () => {
+      this.endWay(request);
+      if (request.cancelled !== null) request.refused(request.cancelled, queue.lastBatch);
+      else if (this.engine.space.queue(request.qname) === queue) this.attempt(request, queue);
+      else this.begin(request, false);
     });
   }
 

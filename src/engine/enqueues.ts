@@ -50,10 +50,12 @@ export class Enqueues {
   }
 
   put(request: EnqueueRequest): EnqueueOutcome {
-    const { space, journal } = this.engine;
+    const { space, journal, endings } = this.engine;
     const { work, terms, properties, data } = request;
     const queue = space.queue(request.qname);
     if (queue === undefined) return { ...refusal(QME.QMEBADQUEUE), batch: space.namesBatch };
+    // Where the message that it names stands, or whether, is known when the ending is over. Nothing else here depends on it.
+    if (endings.isHeld(queue) && terms?.position instanceof Uint8Array) return LATER;
     const code = this.checkTerms(queue, request);
     // A pause is an answer only when it is durable, as every other.
     if (code !== QME.OK) return { ...refusal(code), batch: code === QME.QMESHARE ? queue.lastBatch : 0 };
@@ -62,9 +64,10 @@ export class Enqueues {
     const { nowMs, wallMs } = now;
     const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, nowMs, wallMs });
     const recordBytes = enqueuedBytes(properties, data, event.timing === null);
-    if (!this.engine.hasSlot(work)) return refusal(QME.QMENOSPACE);
     const { persistent } = event;
-    if (checkLimits(space, { persistent, recordBytes }) !== QME.OK) return refusal(QME.QMENOSPACE);
+    const isFull = !this.engine.hasSlot(work) || checkLimits(space, { persistent, recordBytes }) !== QME.OK;
+    // What is ending may leave room.
+    if (isFull) return endings.isBusy ? LATER : refusal(QME.QMENOSPACE);
     if (work !== null && exceeds(work, recordBytes)) return refusal(QME.QMENOSPACE);
     // What is put before another has a record more.
     const placed =
@@ -101,19 +104,84 @@ export class Enqueues {
     if (work.records.count > 0 || work.branch.locks > 0) space.batch = journal.batch;
     for (const event of work.memory) apply(space, event);
     for (const queue of work.queues.keys()) {
-      engine.touched(queue);
+      engine.thresholds.touched(queue);
       // Others see the non-persistent part when the rest is durable.
       if (work.records.count > 0) queue.lastBatch = journal.batch;
     }
     for (const placement of work.placements) this.place(placement);
   }
 
+  /** What a transaction enqueued becomes part of the open batch for its prepared branch: there, and not on the queues. */
+  prepare(work: Work): void {
+    const { space } = this.engine;
+    this.forget(work);
+    if (work.records.count > 0) this.adopt(work, work.branch.number);
+    for (const event of work.memory) apply(space, { ...event, branch: work.branch.number });
+    // From now on others may be put before the same messages: it has its place among them.
+    for (const placement of work.placements) this.place(placement);
+  }
+
+  /** The same as `commit` for a large one: its records are in the open batch when this returns, and are applied by the steps, one message each. */
+  beginCommit(work: Work): Generator<void, void> {
+    const { journal } = this.engine;
+    const at = { ref: journal.ref, offset: 0 };
+    this.workBytes -= work.bytes;
+    if (work.records.count > 0) {
+      at.offset = journal.records.adopt(work.records);
+      journal.changed(this.reservedUntilAppended(work));
+    }
+    return this.commitSteps(work, at);
+  }
+
   /** What a transaction enqueued is given up. */
   rollback(work: Work): void {
+    for (const steps = this.rollbackSteps(work); steps.next().done !== true;);
+  }
+
+  /** The same, one message a step. */
+  *rollbackSteps(work: Work): Generator<void, void> {
     this.forget(work);
     this.engine.journal.release(work.reservedBytes);
     work.reservedBytes = 0;
-    for (const { place } of work.memory) this.engine.space.memory.release(place.offset);
+    for (const { place } of work.memory) {
+      this.engine.space.memory.release(place.offset);
+      yield;
+    }
+  }
+
+  private *commitSteps(work: Work, at: { ref: number; offset: number }): Generator<void, void> {
+    const { engine } = this;
+    const { space } = engine;
+    const { records } = work;
+    for (let i = 0; i < records.count; i++) {
+      const offset = records.startOf(i);
+      const length = records.endOf(i) - offset;
+      const record = asBuffer(records.slice(offset, Math.min(length, EVENT_BYTES)));
+      space.usage.messages--;
+      space.usage.pages -= pagesOf(length);
+      apply(space, readEnqueued(record, { ref: at.ref, offset: at.offset + offset, length }));
+      yield;
+    }
+    for (const event of work.memory) {
+      space.usage.messages--;
+      apply(space, event);
+      yield;
+    }
+    for (const [queue, count] of work.queues) {
+      queue.pending -= count;
+      queue.lastBatch = engine.journal.batch;
+    }
+    for (const placement of work.placements) {
+      this.place(placement);
+      yield;
+    }
+  }
+
+  /** Room that a transaction's records need no longer when the open batch is appended: all but that for their removal. */
+  private reservedUntilAppended(work: Work): number {
+    const bytes = work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES;
+    work.reservedBytes = 0;
+    return bytes;
   }
 
   private checkTerms(queue: Queue, { terms, work }: EnqueueRequest): Qme {
@@ -167,7 +235,7 @@ export class Enqueues {
   ): void {
     const { queue, event, request } = kept;
     const { space } = this.engine;
-    space.activate(work.branch);
+    space.branches.activate(work.branch);
     if (event.persistent) {
       encodeEnqueued(work.records, event, request.data);
       const { length } = event.place;
@@ -222,7 +290,7 @@ export class Enqueues {
   }
 
   /** The records of a transaction's enqueues become part of the open batch and are applied as replay would apply them. */
-  private adopt(work: Work): void {
+  private adopt(work: Work, branch = 0): void {
     const { journal, space } = this.engine;
     const first = journal.records.count;
     journal.records.adopt(work.records);
@@ -231,15 +299,14 @@ export class Enqueues {
       const offset = journal.records.startOf(i);
       const length = journal.records.endOf(i) - offset;
       const record = journal.records.slice(offset, Math.min(length, EVENT_BYTES));
-      apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }));
+      apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }, branch));
     }
-    journal.changed(work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES);
-    work.reservedBytes = 0;
+    journal.changed(this.reservedUntilAppended(work));
   }
 
   private awaitRoom(): void {
-    const { journal } = this.engine;
-    const coming = journal.roomComing() ?? journal.committed() ?? Promise.resolve();
+    const { journal, endings } = this.engine;
+    const coming = journal.roomComing() ?? journal.committed() ?? endings.settled() ?? Promise.resolve();
     const resume = (): void => {
       this.resuming = true;
       const waiting = this.waitingForRoom;

@@ -7,6 +7,9 @@ import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Held } from './request.ts';
 import type { SpaceClock } from './space-clock.ts';
 
+/** Long work waits for the log when this much of the open batch is there: nobody's answer is to wait for much more than its own. */
+const AHEAD_BYTES = 256 * 1024;
+
 /** Runs something once at the end of the loop's turn. */
 export type Soon = (run: () => void) => void;
 
@@ -34,6 +37,7 @@ export class Journal {
   private heldInFlight: Held[] = [];
   private inFlight = false;
   private scheduled = false;
+  private keptOpen = false;
   /** Reservations that end when the open batch is appended. */
   private reservedForBatch = 0;
   private whenCommitted: (() => void)[] = [];
@@ -62,6 +66,10 @@ export class Journal {
     this.writer.reserveAnyway(bytes);
     return true;
   }
+  /** What was promised before, whether or not there is room. */
+  reserveAnyway(bytes: number): void {
+    this.writer.reserveAnyway(bytes);
+  }
   release(bytes: number): void {
     this.writer.release(bytes);
   }
@@ -79,6 +87,22 @@ export class Journal {
   committed(): Promise<void> | null {
     if (!this.inFlight || this.failure !== null) return null;
     return new Promise((resolve) => this.whenCommitted.push(resolve));
+  }
+
+  /** For long work: what its next slice waits for when it is ahead of the log; null: nothing. */
+  pace(): Promise<void> | null {
+    return this.records.length > AHEAD_BYTES ? this.committed() : null;
+  }
+
+  /** Position of the batch before the open one. */
+  get lastPos(): Pos {
+    return this.writer.lastPos;
+  }
+
+  /** Whether the open batch stays open: more records are to be one with those in it. */
+  keepOpen(open: boolean): void {
+    this.keptOpen = open;
+    if (!open && !this.inFlight && this.records.count > 0) this.schedule();
   }
 
   /** Resolves when all that was decided so far is durable, or the log died. */
@@ -137,7 +161,7 @@ export class Journal {
   }
 
   private commit(): void {
-    if (this.failure !== null || this.inFlight || this.records.count === 0) return;
+    if (this.failure !== null || this.inFlight || this.keptOpen || this.records.count === 0) return;
     this.append('data');
   }
 

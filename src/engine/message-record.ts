@@ -228,8 +228,8 @@ function writeExtra(
   into.writeDoubleLE(timing.expiryMs, timingAt + 16);
 }
 
-/** The event in a message's record, whose data may be missing. */
-export function readEnqueued(bytes: Buffer, place: RecordPlace): Enqueued {
+/** The event in a message's record, whose data may be missing; `branch`: the prepared branch whose records these are. */
+export function readEnqueued(bytes: Buffer, place: RecordPlace, branch = 0): Enqueued {
   const bits = bytes[0] === RECORD.ENQUEUED_TIMED ? (bytes[EXTRA_AT] as number) : 0;
   return {
     kind: 'enqueued',
@@ -244,6 +244,7 @@ export function readEnqueued(bytes: Buffer, place: RecordPlace): Enqueued {
     top: (bits & EXTRA.TOP) !== 0,
     properties: readProperties(bytes),
     place,
+    branch,
   };
 }
 

@@ -4,6 +4,7 @@
 // durable. A message whose record cannot be read or is damaged keeps its unit and all behind it: that is said once.
 import type { LogWriter } from '../wal/log-store.ts';
 import { standingOf } from '../queue/place.ts';
+import { memberOf } from '../queue/prepared.ts';
 import { NONE } from '../base/column.ts';
 import { MEMORY_REF, type Enqueued } from '../queue/event.ts';
 import { decodeMessage, isIntact } from './message-record.ts';
@@ -72,6 +73,12 @@ export class Reclaim {
     return this.writer.unitOf(this.writer.nextRef);
   }
 
+  /** Messages of a batch that is being applied are not counted yet. */
+  private get endingUnit(): number {
+    const { ref } = this.engine.endings;
+    return ref === Infinity ? Infinity : this.writer.unitOf(ref);
+  }
+
   /** Units that hold something live, or will: what is before them goes as soon as it may. */
   private get isOver(): boolean {
     const held = this.currentUnit - this.unit + 1;
@@ -88,7 +95,8 @@ export class Reclaim {
   /** Passes over units in which nothing is live, and lets them go. */
   private skipEmpty(): void {
     const { currentUnit } = this;
-    while (this.unit < currentUnit && this.engine.space.units.messagesIn(this.unit) === 0) this.unit++;
+    const end = Math.min(currentUnit, this.endingUnit);
+    while (this.unit < end && this.engine.space.units.messagesIn(this.unit) === 0) this.unit++;
     if (!this.trimming && this.writer.firstUnit < this.unit) void this.trim();
   }
 
@@ -149,6 +157,10 @@ export class Reclaim {
     this.scanned = front;
   }
 
+  private isLeaving(row: number): boolean {
+    return this.engine.endings.isLeaving(this.engine.space.messages.firstEntry.get(row));
+  }
+
   private isIn(row: number, unit: number): boolean {
     const ref = this.engine.space.messages.ref.get(row);
     return ref !== MEMORY_REF && this.engine.space.units.unitOf(ref) === unit;
@@ -163,7 +175,7 @@ export class Reclaim {
     while (this.next < this.rows.length && bytes < this.share && this.budget > 0) {
       const row = this.rows[this.next] as number;
       this.next++;
-      if (!messages.isLive(row) || !this.isIn(row, front)) continue;
+      if (!messages.isLive(row) || !this.isIn(row, front) || this.isLeaving(row)) continue;
       const length = messages.length.get(row);
       if (!this.writer.mayRestate(length)) {
         // The disk is full to the last segment: what is dead elsewhere will have to do.
@@ -176,12 +188,19 @@ export class Reclaim {
       if (this.stopped || journal.failure !== null) return;
       if (!messages.isLive(row) || messages.ref.get(row) !== ref || messages.offset.get(row) !== offset)
         continue;
+      if (this.isLeaving(row)) continue;
       if (!isIntact(record)) throw this.damaged(ref, offset);
       this.restate(row, record);
       bytes += length;
       this.budget -= length;
     }
+    const ending = this.engine.endings.settled();
     if (bytes > 0) await this.engine.whenDurable();
+    // What is being removed is not restated, what is being added not known yet.
+    else if (ending !== null) {
+      await ending;
+      this.scanned = -1;
+    }
     // All were done and some are left: rows that were taken anew meanwhile.
     else if (this.next >= this.rows.length && space.units.messagesIn(front) > 0) this.scanned = -1;
   }
@@ -196,6 +215,7 @@ export class Reclaim {
     const event: Enqueued = {
       kind: 'enqueued',
       restated: true,
+      branch: 0,
       id: message.id,
       queue: entries.queue.get(entry),
       persistent: true,
@@ -217,6 +237,13 @@ export class Reclaim {
         position: standingOf(space, entry),
       });
     }
+    this.rejoin(entry);
+  }
+
+  /** A prepared branch keeps what it took and what it enqueued [DESIGN 5, Reclaim]. */
+  private rejoin(entry: number): void {
+    const joined = memberOf(this.engine.space, entry);
+    if (joined !== null) this.engine.relog(joined);
   }
 
   private damaged(ref: number, offset: number): Error {

@@ -14,6 +14,11 @@ export const RECORD = {
   MOVED: 9,
   THRESHOLD: 10,
   DOOMED: 11,
+  PREPARED: 12,
+  JOINED: 13,
+  ENDED: 14,
+  COMMITTED: 15,
+  OUTCOMES: 16,
 } as const;
 
 export const ID_BYTES = 12;

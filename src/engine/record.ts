@@ -13,6 +13,7 @@ import type {
   ThresholdKind,
 } from '../queue/event.ts';
 import { LABEL_BYTES_MAX } from '../queue/label.ts';
+import { decodeBranchEvent, encodeBranchEvent } from './branch-record.ts';
 import { readEnqueued } from './message-record.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 import { asBuffer, ID_BYTES, readId, RECORD, writeId } from './record-parts.ts';
@@ -61,6 +62,8 @@ export function encodeEvent(buffer: RecordBuffer, event: Exclude<LoggedEvent, En
         ...withoutDefaults(event.attributes, SPACE_DEFAULTS),
       });
       break;
+    default:
+      encodeBranchEvent(buffer, event);
   }
   return buffer.length - before;
 }
@@ -118,8 +121,11 @@ export function decodeEvent(record: Uint8Array, place: RecordPlace): LoggedEvent
       };
       return { kind: 'spaceDefined', attributes, nextQueue };
     }
-    default:
-      throw new RangeError(`record kind ${kind} is of a newer release`);
+    default: {
+      const event = decodeBranchEvent(bytes);
+      if (event === undefined) throw new RangeError(`record kind ${kind} is of a newer release`);
+      return event;
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import { apply, arrive } from '../queue/apply.ts';
 import { CLOCK, type RecordPlace } from '../queue/event.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { LogError, type Batch } from '../wal/log-store.ts';
+import { BranchRecords } from './branch-record.ts';
 import { ENQUEUED as AT, readEnqueued } from './message-record.ts';
 import { decodeEvent } from './record.ts';
 import { asBuffer, RECORD } from './record-parts.ts';
@@ -20,6 +21,7 @@ export class Replay {
   private bytes: Buffer = Buffer.alloc(0);
   private view: DataView = new DataView(new ArrayBuffer(0));
   private ref = 0;
+  private branches = new BranchRecords();
 
   constructor(space: QueueSpace) {
     this.space = space;
@@ -32,6 +34,7 @@ export class Replay {
     this.bytes = asBuffer(chunk);
     this.view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
     this.ref = ref;
+    this.branches = new BranchRecords();
     for (let i = 0; i < records.count; i++) {
       const offset = records.starts[i] as number;
       const end = i + 1 < records.count ? (records.starts[i + 1] as number) : chunk.length;
@@ -49,7 +52,7 @@ export class Replay {
     if (kind === RECORD.ENQUEUED && end - offset >= AT.HEAD_BYTES) return this.message(offset, end);
     const length = end - offset;
     const place: RecordPlace = { ref: this.ref, offset, length };
-    apply(this.space, decodeEvent(this.bytes.subarray(offset, end), place));
+    apply(this.space, this.branches.take(decodeEvent(this.bytes.subarray(offset, end), place)));
   }
 
   /** An ENQUEUED record: a message without times. */
@@ -69,6 +72,7 @@ export class Replay {
     arrival.timing = null;
     arrival.top = false;
     arrival.restated = false;
+    arrival.branch = this.branches.ofMessage();
     arrival.persistent = true;
     const flags = view.getUint32(at + AT.FLAGS, true);
     const corridAt = at + AT.HEAD_BYTES;

@@ -5,13 +5,16 @@ import type { Selection } from '../queue/decide.ts';
 import type { Enqueued, Position } from '../queue/event.ts';
 import type { MessageId, MessageProperties } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { Branch } from '../queue/space.ts';
+import type { Branch } from '../queue/branches.ts';
 import type { Waiter } from '../queue/waiter.ts';
 import type { Qme } from '../../proto/codes.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 import type { StoredMessage } from './message-record.ts';
 
-/** Number of a batch of this engine since its start, growing by one. 0: nothing to wait for. */
+/**
+ * Number of a batch of this engine since its start, growing by one. 0: nothing to wait for. Below 0: a large transaction is ending, and its
+ * last batch is not known yet [Endings].
+ */
 export type BatchNumber = number;
 
 /** Why a request failed: a QME diagnostic (negative) or a tperrno (positive). */
@@ -83,6 +86,8 @@ export interface Work {
   readonly memory: Enqueued[];
   /** Messages to be put before others at commit. */
   readonly placements: Placement[];
+  /** Room was set aside for preparing it. */
+  promised: boolean;
   /** Room set aside for its records. */
   reservedBytes: number;
   messages: number;

@@ -3,6 +3,7 @@
 import type { Ulog } from '../base/ulog.ts';
 import { apply, arrive } from '../queue/apply.ts';
 import { Arrival } from '../queue/arrival.ts';
+import type { Joined } from '../queue/event.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import {
   LogError,
@@ -79,6 +80,8 @@ class Reader implements RowSink {
   private types: number[] = [];
   private readonly reader = new RowReader();
   private readonly waiting: Waiting[] = [];
+  /** What prepared branches held when the checkpoint began: their entries are among the rows. */
+  private readonly members: Joined[] = [];
   private rows = 0;
   private expected = -1;
 
@@ -119,6 +122,7 @@ class Reader implements RowSink {
     if (this.head === null || this.expected !== this.rows || this.filled > 0)
       throw new LogError('Corrupt', `${info.id} is not whole: ${this.rows} rows of ${this.expected}`);
     for (const { arrival, placed } of this.waiting) this.put(arrival, placed);
+    for (const event of this.members) apply(this.space, event);
     return { space: this.space, after: info.from, to: info.to, time: this.head.time };
   }
 
@@ -128,7 +132,10 @@ class Reader implements RowSink {
         this.takeHead(JSON.parse(payload.toString()) as CheckpointHead);
         return;
       case SECTION.RECORDS:
-        for (const event of readRecords(payload)) apply(this.space, event);
+        for (const event of readRecords(payload)) {
+          if (event.kind === 'joined') this.members.push(event);
+          else apply(this.space, event);
+        }
         return;
       case SECTION.TYPES:
         this.types = (JSON.parse(payload.toString()) as [string, string][]).map(([name, subtype]) =>

@@ -5,20 +5,24 @@ import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
+import type { TransactionId } from '../base/transaction-id.ts';
 import { apply } from '../queue/apply.ts';
+import type { Branch } from '../queue/branches.ts';
 import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { decide } from '../queue/decide.ts';
 import { isLogged, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import type { Queue } from '../queue/queue.ts';
 import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
-import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
+import { COMMITTED_BYTES } from './branch-record.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { Dequeues } from './dequeues.ts';
+import { Endings } from './endings.ts';
 import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
 import { encodeEnqueued } from './message-record.ts';
+import { PreparedBranches } from './prepared.ts';
 import { Reclaim } from './reclaim.ts';
 import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
@@ -33,6 +37,7 @@ import type {
   Work,
 } from './request.ts';
 import type { SpaceClock } from './space-clock.ts';
+import { ThresholdWatch } from './threshold-watch.ts';
 import { Upkeep } from './upkeep.ts';
 
 /** While the space is in use the clock pair is logged this often, in milliseconds [DESIGN 4, Time]. */
@@ -57,9 +62,11 @@ export class SpaceEngine {
   readonly timers: TimerQueue;
   readonly time: SpaceClock;
   private readonly ports: EnginePorts;
-  private readonly enqueues: Enqueues;
+  readonly enqueues: Enqueues;
   private readonly dequeues: Dequeues;
   readonly upkeep: Upkeep;
+  readonly prepared: PreparedBranches;
+  readonly endings: Endings;
   private readonly reclaim: Reclaim;
   private readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
@@ -68,9 +75,7 @@ export class SpaceEngine {
   private readonly epoch: number;
   private counter = 0;
   private usedSinceClockPair = false;
-  /** Whether any queue has a threshold command; those that changed since it was last looked. */
-  private hasThresholds = false;
-  private readonly changedQueues = new Set<Queue>();
+  readonly thresholds: ThresholdWatch;
   private readonly definitionWatchers = new Set<() => void>();
   private stopping = false;
   /** Inside `together`: nothing is settled before its end. */
@@ -91,14 +96,16 @@ export class SpaceEngine {
     this.enqueues = new Enqueues(this);
     this.dequeues = new Dequeues(this);
     this.upkeep = new Upkeep(this, ports.soon);
+    this.endings = new Endings(this, ports.soon);
     this.reclaim = new Reclaim(this, opened.writer);
     this.checkpointer = new Checkpointer(this, opened);
     this.journal.onAppended = (bytes) => this.appended(bytes);
     // What must stay possible on a full disk is set aside before anything else is admitted.
     opened.writer.reserveAnyway(this.space.messages.live * REMOVAL_BYTES);
+    this.prepared = new PreparedBranches(this);
     this.armClockPair();
-    this.noteThresholds();
-    for (const queue of this.space.queues()) this.touched(queue);
+    const fire = this.fire.bind(this);
+    this.thresholds = new ThresholdWatch({ space: this.space, out: this.sink, fire });
     for (const queue of this.space.doomedQueues()) this.upkeep.empty(queue);
     this.settle();
   }
@@ -106,9 +113,10 @@ export class SpaceEngine {
   set onFailure(run: (error: LogError) => void) {
     this.journal.onFailure = (error) => {
       this.timers.close();
-      this.upkeep.close(QME.QMESYSTEM);
       this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
+      this.upkeep.close(QME.QMESYSTEM);
+      this.endings.fail();
       run(error);
     };
   }
@@ -146,10 +154,11 @@ export class SpaceEngine {
 
   openWork(): Work {
     return {
-      branch: this.space.openBranch(),
+      branch: this.space.branches.open(),
       records: new RecordBuffer(WORK_CHUNK_BYTES),
       memory: [],
       placements: [],
+      promised: false,
       reservedBytes: 0,
       messages: 0,
       bytes: 0,
@@ -162,17 +171,23 @@ export class SpaceEngine {
   /** Whether the space may take another transaction with work in it; each operation outside one needs one too [spec 5.3 #5, 8.4]. */
   hasSlot(work: Work | null): boolean {
     const { transactions } = this.space.attributes;
-    return transactions === 0 || work?.branch.active === true || this.space.activeBranches < transactions;
+    return transactions === 0 || work?.branch.active === true || this.space.branches.active < transactions;
   }
 
-  /** Makes a transaction's work in this space take effect as part of one batch; returns the batch to wait for. */
-  commit(work: Work): BatchNumber {
+  /**
+   * Makes a transaction's work in this space take effect as part of one batch; returns the batch to wait for. With `transaction` the log
+   * says that this one committed.
+   */
+  commit(work: Work, transaction: TransactionId | null = null): BatchNumber {
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = work.messages + branch.locks;
+    this.prepared.takeBack(work);
+    if (this.endings.isLarge(changes)) return this.endings.commit(work, transaction);
+    if (transaction !== null && changes > 0) this.sayCommitted(transaction);
     this.run({ kind: 'commit', branch: branch.number });
     if (work.messages > 0) this.enqueues.commit(work);
-    this.space.closeBranch(branch);
+    this.space.branches.close(branch);
     this.settle();
     return changes === 0 ? 0 : this.journal.batch;
   }
@@ -186,15 +201,11 @@ export class SpaceEngine {
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = branch.locks;
+    this.prepared.takeBack(work);
+    if (this.endings.isLarge(changes + work.memory.length)) return this.endings.rollback(work);
     this.enqueues.rollback(work);
-    this.run({
-      kind: 'rollback',
-      branch: branch.number,
-      ...this.now(),
-      newId: () => this.newId(),
-      mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
-    });
-    this.space.closeBranch(branch);
+    this.rollbackEntries(branch);
+    this.space.branches.close(branch);
     this.settle();
     return changes === 0 ? 0 : this.journal.batch;
   }
@@ -212,7 +223,7 @@ export class SpaceEngine {
     }
     this.run(command);
     this.journal.changed(bytes);
-    this.noteThresholds();
+    this.thresholds.redefined();
     this.dequeues.recheck();
     this.settle();
     this.definitionsChanged();
@@ -231,7 +242,7 @@ export class SpaceEngine {
     const { batch } = this.journal;
     // Only now: whoever is refused may roll back a transaction, and what that moves must not come to this queue any more.
     this.dequeues.refuseQueue(queue, QME.QMEABORTED);
-    this.noteThresholds();
+    this.thresholds.redefined();
     this.upkeep.empty(queue);
     this.settle();
     this.definitionsChanged();
@@ -254,15 +265,17 @@ export class SpaceEngine {
 
   /** Lets what depends on `batch` go when it is durable. */
   hold(batch: BatchNumber, held: Held): void {
-    this.journal.hold(batch, held);
+    if (batch < 0) this.endings.hold(batch, held);
+    else this.journal.hold(batch, held);
   }
 
   /** Takes nothing new, ends everything that waits with QMEABORTED, and resolves when all that was decided is durable. */
   async quiesce(): Promise<void> {
     this.stopping = true;
-    this.upkeep.close(QME.QMEABORTED);
     this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
+    this.upkeep.close(QME.QMEABORTED);
+    await this.endings.settled();
     await this.journal.settled();
   }
 
@@ -276,6 +289,24 @@ export class SpaceEngine {
   }
 
   // What follows is for the engine's own rooms.
+
+  /** What a branch took goes back by the retry rules [spec 2.6]. */
+  rollbackEntries(branch: Branch): void {
+    this.run({
+      kind: 'rollback',
+      branch: branch.number,
+      limit: Infinity,
+      ...this.now(),
+      newId: () => this.newId(),
+      mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
+    });
+  }
+
+  /** Logs and applies what was decided elsewhere. */
+  say(event: Event): void {
+    this.usedSinceClockPair = true;
+    this.emit(event);
+  }
 
   /** Decides and applies one command. */
   run(command: Command): Qme {
@@ -293,7 +324,7 @@ export class SpaceEngine {
       encodeEnqueued(journal.records, event, data);
     }
     apply(space, event);
-    if (this.hasThresholds) this.touched(space.queueByNumber(event.queue));
+    this.thresholds.touchedNumber(event.queue);
   }
 
   /** Logs a message again at the tail, as it is now; its place in the event is set. */
@@ -339,6 +370,13 @@ export class SpaceEngine {
     return { epoch: this.epoch, counter: this.counter };
   }
 
+  /** Makes so many ids at once, for later; each call of what it returns gives the next. */
+  newIds(count: number): () => MessageId {
+    let { counter } = this;
+    this.counter += count;
+    return () => ({ epoch: this.epoch, counter: ++counter });
+  }
+
   /** Space time and wall clock, now. */
   now(): { nowMs: number; wallMs: number } {
     return { nowMs: this.time.nowMs(), wallMs: this.wallMs() };
@@ -362,14 +400,14 @@ export class SpaceEngine {
     return true;
   }
 
-  /** This queue's usage has changed. */
-  touched(queue: Queue | undefined): void {
-    if (this.hasThresholds && queue !== undefined && hasThreshold(queue)) this.changedQueues.add(queue);
+  /** Nothing was offered on these queues for a while. */
+  offerAgain(queues: Iterable<Queue>): void {
+    for (const queue of queues) this.dequeues.offerAgain(queue);
   }
 
   /** Whether the last change made something deliverable, or reached or left a threshold. */
   get needsSettling(): boolean {
-    return this.space.offers.length > 0 || this.changedQueues.size > 0;
+    return this.space.offers.length > 0 || this.thresholds.isDue;
   }
 
   /** After every change: what is due or expired is seen to, waiters are offered what became deliverable, thresholds are looked at. */
@@ -377,21 +415,14 @@ export class SpaceEngine {
     if (this.journal.failure !== null || this.settlesLater) return;
     this.upkeep.catchUp();
     if (this.space.offers.length > 0) this.dequeues.wake();
-    if (this.changedQueues.size > 0) this.watch();
+    if (this.thresholds.isDue) this.thresholds.look();
   }
 
-  private watch(): void {
-    const queues = [...this.changedQueues];
-    this.changedQueues.clear();
-    const fire = (queue: Queue, command: string): void => {
-      const about = { space: this.space.name, queue: queue.attributes.name };
-      this.ports.ulog.info('threshold reached: running its command', { ...about, command });
-      this.hold(queue.lastBatch, {
-        released: () => this.ports.runCommand(command, about),
-        failed: () => {},
-      });
-    };
-    for (const queue of queues) checkThresholds(this.space, queue, { out: this.sink, fire });
+  private fire(queue: Queue, command: string): void {
+    const about = { space: this.space.name, queue: queue.attributes.name };
+    this.ports.ulog.info('threshold reached: running its command', { ...about, command });
+    const released = (): void => this.ports.runCommand(command, about);
+    this.hold(queue.lastBatch, { released, failed: () => {} });
   }
 
   /** All definitions must fit where the log repeats them: a log whose next segment cannot be opened is dead. */
@@ -408,21 +439,11 @@ export class SpaceEngine {
     for (const run of this.definitionWatchers) run();
   }
 
-  private noteThresholds(): void {
-    this.hasThresholds = this.space.queues().some(hasThreshold);
-  }
-
   private emit(event: Event): void {
-    if (this.hasThresholds) this.noteChange(event);
+    this.thresholds.note(event);
     if (isLogged(event)) this.log(event);
     reportEvent(this.space, event, this.ports.ulog);
     apply(this.space, event);
-  }
-
-  private noteChange(event: Event): void {
-    if (event.kind !== 'removed' && event.kind !== 'moved') return;
-    this.touched(this.space.queueOf(this.space.entryById(event.id)));
-    if (event.kind === 'moved') this.touched(this.space.queueByNumber(event.queue));
   }
 
   private log(event: Exclude<LoggedEvent, Enqueued>): void {
@@ -434,7 +455,8 @@ export class SpaceEngine {
     if (event.kind === 'retried' && !journal.reserveSmall(CHANGE_BYTES)) return;
     if (event.kind === 'thresholdSet' && !this.reserveChange(QUEUE_CHANGE_BYTES)) return;
     encodeEvent(journal.records, event);
-    if (event.kind === 'removed') journal.changed(REMOVAL_BYTES);
+    // That a prepared branch took a message is said in the room for its removal, which the outcome will say.
+    if (event.kind === 'removed' || event.kind === 'joined') journal.changed(REMOVAL_BYTES);
     if (event.kind === 'retried' || event.kind === 'moved') journal.changed(CHANGE_BYTES);
   }
 
@@ -443,6 +465,13 @@ export class SpaceEngine {
     this.restatedBytes = 0;
     this.reclaim.appended(bytes - restated);
     this.checkpointer.appended(bytes);
+  }
+
+  /** The room for it is taken in advance: it goes out with records that had theirs. */
+  sayCommitted(transaction: TransactionId): void {
+    this.journal.reserveAnyway(COMMITTED_BYTES);
+    this.say({ kind: 'committed', transaction });
+    this.journal.changed(COMMITTED_BYTES);
   }
 
   private armClockPair(): void {

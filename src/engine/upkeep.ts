@@ -12,13 +12,13 @@ import type { Soon } from './journal.ts';
 
 /** Entries per slice: a few milliseconds. */
 const SLICE_ENTRIES = 1000;
-/** Long work waits for the log when this much of the open batch is there: nobody's answer is to wait for much more than its own. */
-const AHEAD_BYTES = 256 * 1024;
 /** The wall clock may step: while something waits for it, it is looked at this often, in milliseconds. */
 const WALL_CHECK_MS = 1000;
 
 /** Long work, one slice after the other. */
 interface Chore {
+  /** Where it works. While a large ending is applied there it pauses, so that it does not see half of it. */
+  readonly queue: Queue;
   /** true: there is more. */
   slice(): boolean;
   /** It will not be finished before the end of this process. */
@@ -96,6 +96,7 @@ export class Upkeep {
   purge(queue: Queue, done: PurgeDone): void {
     const purge = new Purge(this.engine, queue);
     this.add({
+      queue,
       slice: () => {
         if (purge.slice(SLICE_ENTRIES)) return true;
         done(purge.count, QME.OK);
@@ -107,14 +108,20 @@ export class Upkeep {
 
   /** Empties what is left of a destroyed queue; a start goes on with it. */
   empty(queue: Queue): void {
-    this.add({ slice: () => this.removeSome(queue, SLICE_ENTRIES) > 0, given: () => {} });
+    this.add({ queue, slice: () => this.removeSome(queue, SLICE_ENTRIES) > 0, given: () => {} });
   }
 
-  /** Does nothing more; who waits for a purge is told `code`. */
+  /** Does what there is to do, e.g. because a queue is no longer walked. */
+  goOn(): void {
+    if (this.behind.length > 0 || this.chores.some(({ queue }) => !queue.walked)) this.schedule();
+  }
+
+  /** Does nothing more; who waits for a purge is told `code`, and a dequeue that waits looks again for itself. */
   close(code: Qme): void {
     if (this.closed) return;
     this.closed = true;
     for (const chore of this.chores.splice(0)) chore.given(code);
+    for (const one of this.behind.splice(0)) one.run();
     this.disarm();
   }
 
@@ -141,15 +148,15 @@ export class Upkeep {
       this.scheduled = false;
       if (!this.closed && this.engine.journal.failure === null) this.slice();
     };
-    const { journal } = this.engine;
-    const committed = journal.records.length > AHEAD_BYTES ? journal.committed() : null;
-    if (committed === null) this.soon(run);
-    else void committed.then(run);
+    const ahead = this.engine.journal.pace();
+    if (ahead === null) this.soon(run);
+    else void ahead.then(run);
   }
 
   private slice(): void {
     const { engine } = this;
-    const chore = this.chores.shift();
+    const at = this.chores.findIndex(({ queue }) => !queue.walked);
+    const [chore] = at < 0 ? [] : this.chores.splice(at, 1);
     if (chore?.slice() === true) this.chores.push(chore);
     const [first] = this.behind;
     if (first !== undefined && this.bring(first.queue)) {
@@ -158,7 +165,7 @@ export class Upkeep {
       for (const one of ready) one.run();
     }
     engine.settle();
-    if (this.chores.length > 0 || this.behind.length > 0) this.schedule();
+    this.goOn();
   }
 
   /** Whether nothing is due or expired. Most dequeues find it so: only the clock that something waits for is read. */

@@ -1,6 +1,6 @@
 // From a typed request to the role that answers it. One line per opcode; nothing is decided here.
 import { randomBytes } from 'node:crypto';
-import { OP } from '../../proto/codes.ts';
+import { JOINED_TX, OP } from '../../proto/codes.ts';
 import type { Admin, Hello, Request, Stat } from '../../proto/message.ts';
 import type { Client, ClientIdentity } from '../atmi/client.ts';
 import type { AtmiRequests } from '../atmi/requests.ts';
@@ -17,7 +17,7 @@ export interface Roles {
 }
 
 /** Requests that nothing holds up: what they are about was sent by the daemon, or is waiting itself. */
-const OVERTAKING: ReadonlySet<number> = new Set([OP.CANCEL, OP.RETURN, OP.FORWARD, OP.ACK]);
+const OVERTAKING: ReadonlySet<number> = new Set([OP.CANCEL, OP.ACK]);
 /** The application key of a client that was not authenticated [spec 3.1]. */
 const NO_APPKEY = -1;
 
@@ -50,7 +50,7 @@ export class RequestDispatcher implements Dispatcher {
 
   /** Requests of one client are handled in the order of arrival; behind one that waits for room they wait too, but for a few. */
   handle(client: Client, request: Request): void {
-    if (!client.isBlocked || OVERTAKING.has(request.op)) return this.perform(client, request);
+    if (!client.isBlocked || overtakes(client, request)) return this.perform(client, request);
     client.onUnblocked = () => this.catchUp(client);
     client.backlog.push(request);
     return undefined;
@@ -76,9 +76,16 @@ export class RequestDispatcher implements Dispatcher {
       case OP.BEGIN:
         return atmi.begin(client, request);
       case OP.COMMIT:
+      case OP.COMMITAT:
         return atmi.commit(client, request);
       case OP.ABORT:
         return atmi.abort(client, request);
+      case OP.SUSPEND:
+        return atmi.suspend(client, request);
+      case OP.RESUME:
+        return atmi.resume(client, request);
+      case OP.OUTCOME:
+        return atmi.outcome(client, request);
       case OP.CANCEL:
         return atmi.cancel(client, request);
       case OP.CALL:
@@ -114,4 +121,10 @@ export class RequestDispatcher implements Dispatcher {
     this.roles.atmi.clientGone(client);
     this.roles.unsolicited.gone(client);
   }
+}
+
+/** The end of a call in a transaction comes after what its service did in it. */
+function overtakes(client: Client, { op, id }: Request): boolean {
+  if (op !== OP.RETURN && op !== OP.FORWARD) return OVERTAKING.has(op);
+  return !client.joined.has(id + JOINED_TX);
 }

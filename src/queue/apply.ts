@@ -4,8 +4,21 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import type { Arrival } from './arrival.ts';
-import type { Event, Moved, Placed, Position, Removed, Retried } from './event.ts';
-import { CLOCK, REMOVAL } from './event.ts';
+import { CLOCK, MEMBER, REMOVAL } from './event.ts';
+import type {
+  BranchEnded,
+  BranchPrepared,
+  Committed,
+  Event,
+  Joined,
+  Moved,
+  OutcomesBegin,
+  Placed,
+  Position,
+  Removal,
+  Removed,
+  Retried,
+} from './event.ts';
 import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
@@ -24,7 +37,7 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyPlaced(space, event);
     case 'locked':
       leaveState(space, event.entry);
-      return space.enterLocked(event.entry, space.branch(event.branch));
+      return space.enterLocked(event.entry, space.branches.get(event.branch));
     case 'unlocked':
     case 'due':
       leaveState(space, event.entry);
@@ -40,8 +53,73 @@ export function apply(space: QueueSpace, event: Event): void {
     case 'spaceDefined':
       return space.defineSpace(event.attributes, event.nextQueue);
     default:
+      return applyToBranch(space, event);
+  }
+}
+
+type BranchEvent = BranchPrepared | Joined | BranchEnded | Committed | OutcomesBegin;
+
+function applyToBranch(space: QueueSpace, event: BranchEvent): void {
+  switch (event.kind) {
+    case 'branchPrepared': {
+      const branch = space.branches.findOrMake(event.branch);
+      branch.prepared = { transaction: event.transaction, tlog: event.tlog };
+      return space.branches.activate(branch);
+    }
+    case 'joined':
+      return applyJoined(space, event);
+    case 'branchEnded':
+      return applyBranchEnded(space, event);
+    case 'committed':
+      return space.outcomes.note(event.transaction);
+    case 'outcomesBegin':
+      return space.outcomes.begin(event.forgotten, event.ids);
+    default:
       return unreachable(event);
   }
+}
+
+function applyJoined(space: QueueSpace, { id, branch: number, member }: Joined): void {
+  const entry = space.entryById(id);
+  if (entry === NONE) return;
+  const { entries } = space;
+  const branch = space.branches.findOrMake(number);
+  const state = member === MEMBER.LOCKED ? ENTRY.LOCKED : ENTRY.PENDING;
+  if (entries.state.get(entry) === state && entries.owner.get(entry) === number) return;
+  leaveState(space, entry);
+  if (member === MEMBER.LOCKED) space.enterLocked(entry, branch);
+  else space.enterPending(entry, branch);
+}
+
+function applyBranchEnded(space: QueueSpace, { branch: number, transaction, committed }: BranchEnded): void {
+  if (committed) space.outcomes.note(transaction);
+  const branch = space.branches.find(number);
+  if (branch === undefined) return;
+  const remove = (entry: number, reason: Removal): void =>
+    applyRemoved(space, {
+      kind: 'removed',
+      id: space.id(entry),
+      persistent: space.isPersistent(entry),
+      reason,
+    });
+  for (let entry = branch.first; entry !== NONE; entry = branch.first) {
+    if (committed) remove(entry, REMOVAL.DEQUEUED);
+    else {
+      space.leaveLocked(entry);
+      settle(space, entry, false);
+    }
+  }
+  const { pending } = branch;
+  for (let entry = pending.first; entry !== NONE; entry = pending.first) {
+    const queue = space.queueOf(entry);
+    queue.lastBatch = space.batch;
+    if (committed) {
+      space.leavePending(entry);
+      queue.enqueued++;
+      settle(space, entry, false);
+    } else remove(entry, REMOVAL.ROLLED_BACK);
+  }
+  space.branches.close(branch);
 }
 
 function applyToQueue(
@@ -64,6 +142,8 @@ export function arrive(space: QueueSpace, arrival: Arrival, isNew: boolean): voi
     const known = space.msgids.find(arrival);
     if (known !== NONE) {
       if (arrival.restated) relocate(space, known, arrival);
+      // A checkpoint has it as it was later; what came after its branch was prepared follows.
+      if (arrival.branch !== NONE) joinPending(space, arrival);
       return;
     }
   }
@@ -89,10 +169,16 @@ export function arrive(space: QueueSpace, arrival: Arrival, isNew: boolean): voi
   if (arrival.timing !== null || arrival.top) entries.detail.set(entry, space.details.take(arrival.timing));
   if (arrival.top) enterTop(space, entry, queue);
   space.countIn(queue, arrival.ref, length);
+  if (arrival.branch !== NONE) return space.enterPending(entry, space.branches.findOrMake(arrival.branch));
   queue.enqueued++;
   if (arrival.persistent) queue.lastBatch = space.batch;
   if (arrival.dueMs === 0) space.enterReady(entry, queue);
   else space.enterDelayed(entry);
+}
+
+function joinPending(space: QueueSpace, { epoch, counter, branch, persistent }: Arrival): void {
+  const id = { epoch, counter };
+  applyJoined(space, { kind: 'joined', id, persistent, branch, member: MEMBER.PENDING });
 }
 
 /** The message stays as it is; its record lies elsewhere. */
@@ -237,5 +323,6 @@ function leaveState(space: QueueSpace, entry: number): void {
   if (state === ENTRY.READY) space.leaveReady(entry);
   else if (state === ENTRY.DELAYED) space.leaveDelayed(entry);
   else if (state === ENTRY.LOCKED) space.leaveLocked(entry);
+  else if (state === ENTRY.PENDING) space.leavePending(entry);
   else space.leaveHeld(entry);
 }

@@ -22,6 +22,8 @@ export class Arrival implements MessageId {
   timing: EntryTiming | null = null;
   top = false;
   restated = false;
+  /** Of a prepared branch; 0: it is there for everyone. */
+  branch = 0;
   persistent = true;
 
   take(space: QueueSpace, event: Enqueued): this {
@@ -41,6 +43,7 @@ export class Arrival implements MessageId {
     this.timing = event.timing;
     this.top = event.top;
     this.restated = event.restated;
+    this.branch = event.branch;
     this.persistent = event.persistent;
     return this;
   }

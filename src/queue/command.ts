@@ -1,4 +1,5 @@
 // Commands: what a role asks of one queue space. They carry the time and every new id, so that deciding needs no clock and no counter.
+import type { TransactionId } from '../base/transaction-id.ts';
 import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
 import type { ClockKind, Position, Removal } from './event.ts';
 import type { MessageId, MessageProperties } from './message.ts';
@@ -65,6 +66,8 @@ export interface CommitCommand {
 export interface RollbackCommand {
   readonly kind: 'rollback';
   readonly branch: number;
+  /** So many entries at most: a large branch is walked in steps. */
+  readonly limit: number;
   /** Space time and wall clock. */
   readonly nowMs: number;
   readonly wallMs: number;
@@ -72,6 +75,20 @@ export interface RollbackCommand {
   readonly newId: () => MessageId;
   /** Sets aside the room for one move to the error queue; false: there is none, and the message stays with its queue for now. */
   readonly mayMove: () => boolean;
+}
+
+/** The branch, which is marked as prepared already, says what it holds. */
+export interface PrepareCommand {
+  readonly kind: 'prepare';
+  readonly branch: number;
+}
+
+/** The outcome of a prepared branch; before a rollback, `rollback` sees to what it took. */
+export interface EndCommand {
+  readonly kind: 'end';
+  readonly branch: number;
+  readonly transaction: TransactionId;
+  readonly committed: boolean;
 }
 
 /** Time has passed: what became due on this queue is deliverable again, what expired is gone; at most `limit` entries. */
@@ -113,6 +130,8 @@ export type Command =
   | HoldCommand
   | CommitCommand
   | RollbackCommand
+  | PrepareCommand
+  | EndCommand
   | TickCommand
   | RemoveCommand
   | DefineQueueCommand

@@ -14,8 +14,10 @@ import type {
 import { CLOCK, REMOVAL, type EventSink, type Removal } from './event.ts';
 import { parseMsgid } from './message.ts';
 import { decidePlace } from './place.ts';
+import { sayLocked } from './prepared.ts';
 import type { Queue } from './queue.ts';
-import type { Branch, QueueSpace } from './space.ts';
+import type { Branch } from './branches.ts';
+import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
 
 /** How long a message waits that ought to move to the error queue while the log has no room to say so. */
@@ -40,13 +42,21 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       out.push({ kind: 'unlocked', entry: command.entry });
       return QME.OK;
     case 'commit':
-      for (const entry of heldBy(space.branch(command.branch))) {
+      for (const entry of heldBy(space.branches.get(command.branch))) {
         remove(space, entry, { reason: REMOVAL.DEQUEUED, out });
       }
       return QME.OK;
     case 'rollback':
-      for (const entry of heldBy(space.branch(command.branch))) rollbackEntry(space, entry, { command, out });
+      rollback(space, command, out);
       return QME.OK;
+    case 'prepare':
+      sayLocked(space, space.branches.get(command.branch), out);
+      return QME.OK;
+    case 'end': {
+      const { branch, transaction, committed } = command;
+      out.push({ kind: 'branchEnded', branch, transaction, committed });
+      return QME.OK;
+    }
     case 'tick':
       tick(space, command, out);
       return QME.OK;
@@ -91,6 +101,15 @@ function selectByMsgid(space: QueueSpace, queue: Queue, selection: Selection): S
   if (selection.corrid === null) return entry;
   const row = space.entries.corrid.get(entry);
   return row !== NONE && space.corrids.value.equals(row, selection.corrid) ? entry : QME.QMENOMSG;
+}
+
+function rollback(space: QueueSpace, command: RollbackCommand, out: EventSink): void {
+  let left = command.limit;
+  for (const entry of heldBy(space.branches.get(command.branch))) {
+    if (left === 0) return;
+    rollbackEntry(space, entry, { command, out });
+    left--;
+  }
 }
 
 /** [spec 2.6] */

@@ -7,6 +7,7 @@ import { CLOCK, type ClockKind, type Enqueued, type EntryTiming } from './event.
 import { parseMsgid, type MessageProperties } from './message.ts';
 import type { Queue } from './queue.ts';
 import { pagesOf, type QueueSpace } from './space.ts';
+import { ENTRY } from './tables.ts';
 
 const MS = 1000;
 /** Instants beyond what a clock can show are taken as the last one: any number of seconds is legal. */
@@ -21,7 +22,8 @@ export function checkTerms(space: QueueSpace, queue: Queue, position: 'top' | Ui
   if (!attributes.outOfOrder.split(',').includes(word)) return QME.QMEINVAL;
   if (position === 'top') return QME.OK;
   const id = parseMsgid(space.spaceId, position);
-  return id === null || space.entryOf(queue, id) === NONE ? QME.QMEBADMSGID : QME.OK;
+  const entry = id === null ? NONE : space.entryOf(queue, id);
+  return entry === NONE || space.entries.state.get(entry) === ENTRY.PENDING ? QME.QMEBADMSGID : QME.OK;
 }
 
 /** OK, or QMENOSPACE when a limit of the space is reached; only what the quality of service needs is looked at [spec 2.4, 8.4]. */
@@ -54,6 +56,7 @@ export function enqueuedEvent(queue: Queue, command: Enqueue): Enqueued {
   return {
     kind: 'enqueued',
     restated: false,
+    branch: 0,
     id: command.id,
     queue: queue.number,
     persistent: isPersistent(queue, properties),

@@ -2,6 +2,7 @@
 // carries the whole entry; one that changes it carries the new values; none reads old ones. Logged events name queues by number and
 // messages by id, never by row. In replay an event about an unknown id is a no-op. What happens to a non-persistent message is never
 // logged (`persistent` false): same types, same apply, same order.
+import type { TransactionId } from '../base/transaction-id.ts';
 import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
 import type { MessageId, MessageProperties } from './message.ts';
 
@@ -29,6 +30,8 @@ export const REMOVAL = {
   EXPIRED: 3,
   /** By an administrator, or with its queue. */
   PURGED: 4,
+  /** Enqueued by a transaction that was prepared and then rolled back: it never was on its queue. Never logged. */
+  ROLLED_BACK: 5,
 } as const;
 export type Removal = (typeof REMOVAL)[keyof typeof REMOVAL];
 
@@ -95,6 +98,8 @@ export interface Enqueued {
   readonly top: boolean;
   readonly properties: MessageProperties;
   readonly place: RecordPlace;
+  /** The prepared branch that enqueued it: it comes to be on its queue when that commits. 0: it is there. */
+  readonly branch: number;
 }
 
 /** The place of an entry among those before the same message: absolute, so that the last one logged counts. */
@@ -151,6 +156,52 @@ export interface Moved {
   readonly atMs: number;
 }
 
+/**
+ * A transaction's part in this space is complete and waits for the outcome, which the transaction log knows [DESIGN 6]. The messages it
+ * enqueued follow at once (`enqueued` records), those it took as `joined`.
+ */
+export interface BranchPrepared {
+  readonly kind: 'branchPrepared';
+  readonly branch: number;
+  readonly transaction: TransactionId;
+  /** Identity of the transaction log: 32 hexadecimal digits. */
+  readonly tlog: string;
+  readonly enqueued: number;
+}
+
+export const MEMBER = { LOCKED: 1, PENDING: 2 } as const;
+export type Member = (typeof MEMBER)[keyof typeof MEMBER];
+
+/** The entry belongs to a prepared branch: taken by it, or enqueued by it. */
+export interface Joined {
+  readonly kind: 'joined';
+  readonly id: MessageId;
+  readonly persistent: boolean;
+  readonly branch: number;
+  readonly member: Member;
+}
+
+/** The outcome of a prepared branch: what it took is gone and what it enqueued is there, or the other way round. */
+export interface BranchEnded {
+  readonly kind: 'branchEnded';
+  readonly branch: number;
+  readonly transaction: TransactionId;
+  readonly committed: boolean;
+}
+
+/** A transaction with work in this space alone committed: for those who ask later. */
+export interface Committed {
+  readonly kind: 'committed';
+  readonly transaction: TransactionId;
+}
+
+/** What is known of transactions that committed before the records that follow. */
+export interface OutcomesBegin {
+  readonly kind: 'outcomesBegin';
+  readonly forgotten: TransactionId;
+  readonly ids: readonly TransactionId[];
+}
+
 /** Volatile: an open transaction holds the entry. */
 export interface Locked {
   readonly kind: 'locked';
@@ -177,7 +228,20 @@ export interface Due {
 }
 
 export type LoggedEvent =
-  SpaceDefined | QueueDefined | QueueDoomed | ThresholdSet | Enqueued | Placed | Removed | Retried | Moved;
+  | SpaceDefined
+  | QueueDefined
+  | QueueDoomed
+  | ThresholdSet
+  | Enqueued
+  | Placed
+  | Removed
+  | Retried
+  | Moved
+  | BranchPrepared
+  | Joined
+  | BranchEnded
+  | Committed
+  | OutcomesBegin;
 export type VolatileEvent = Locked | Unlocked | Held | Due;
 export type Event = LoggedEvent | VolatileEvent;
 
@@ -199,6 +263,10 @@ export function isLogged(event: Event): event is Exclude<LoggedEvent, Enqueued> 
     case 'queueDoomed':
     case 'spaceDefined':
     case 'thresholdSet':
+    case 'branchPrepared':
+    case 'branchEnded':
+    case 'committed':
+    case 'outcomesBegin':
       return true;
     default:
       return event.persistent;

@@ -51,6 +51,10 @@ export class Queue {
   lastBatch = 0;
   /** Dequeues parked here: while 0, nothing is noted for waking. */
   waiting = 0;
+  /** Number of the last large ending that touches it, by the engine's count: until that is over, what is asked after it waits. */
+  ending = 0;
+  /** A large ending is being applied: nobody is offered anything before its end. */
+  walked = false;
 
   constructor(number: number, attributes: QueueAttributes, parts: QueueParts) {
     this.number = number;

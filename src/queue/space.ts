@@ -1,8 +1,8 @@
 // The state of one queue space: rows, indexes, queues, open branches. It changes only through `apply` (apply.ts); `decide` (decide.ts)
 // reads it. Invariants: a READY entry is in its queue's order tree and, with a corrid, in the corrid index; a DELAYED one in its queue's due
-// agenda; both, when they can expire, in its expiry agenda; a LOCKED one in its branch's list; a HELD one in none. An entry that was put
-// somewhere is in its queue's tree of places whatever it is doing. While a log is read none of these is kept: load.ts makes them at its end.
-// Every queue number is used once for ever.
+// agenda; both, when they can expire, in its expiry agenda; a LOCKED or PENDING one in a list of its branch; a HELD one in none. An entry
+// that was put somewhere is in its queue's tree of places whatever it is doing. While a log is read only the lists of branches are kept:
+// load.ts makes the rest at its end. Every queue number is used once for ever.
 import { assert } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import { Heap } from '../base/heap.ts';
@@ -17,12 +17,14 @@ import {
   type QueueAttributes,
   type SpaceAttributes,
 } from './attributes.ts';
+import { Branches, type Branch, type EntryList } from './branches.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
 import { LiveUnits } from './live-units.ts';
 import { MemoryArea } from './memory-area.ts';
 import { corridKey, idKeyOf, type MessageId } from './message.ts';
 import { orderOf } from './order.ts';
+import { Outcomes } from './outcomes.ts';
 import { Queue } from './queue.ts';
 import { CorridIndex, CorridTable, ENTRY, EntryTable, MessageTable, MsgidIndex } from './tables.ts';
 import type { Selector } from './waiter.ts';
@@ -30,20 +32,6 @@ import { utf8Bytes } from './words.ts';
 
 /** Number and names around the JSON, record heads and starts, thresholds that are not armed, and that it is doomed. */
 const DEFINITION_OVERHEAD_BYTES = 128;
-
-/** The part of a transaction that lies in this space: the entries it holds, in the order in which it took them. */
-export class Branch {
-  readonly number: number;
-  first = NONE;
-  last = NONE;
-  locks = 0;
-  /** It holds or has enqueued something, ever: it counts as a transaction of the space. */
-  active = false;
-
-  constructor(number: number) {
-    this.number = number;
-  }
-}
 
 export class QueueSpace {
   readonly spaceId: number;
@@ -70,10 +58,8 @@ export class QueueSpace {
   private readonly agendas = [new Heap<Agenda>(earlier), new Heap<Agenda>(earlier)] as const;
   private readonly queuesByName = new Map<string, Queue>();
   private readonly queuesByNumber: (Queue | undefined)[] = [];
-  private readonly branches = new Map<number, Branch>();
-  /** Transactions with work in this space. */
-  activeBranches = 0;
-  private lastBranch = 0;
+  readonly branches = new Branches();
+  readonly outcomes = new Outcomes();
   /** Entries that became deliverable on queues where someone waits; the engine empties it. */
   readonly offers: number[] = [];
   /** Bytes of the records of queued messages: what is live in the log. */
@@ -178,28 +164,6 @@ export class QueueSpace {
     if (!queue.doomed || queue.messages > 0) return;
     this.queuesByNumber[queue.number] = undefined;
     this.definitionBytes -= definitionBytesOf(queue.attributes);
-  }
-
-  openBranch(): Branch {
-    this.lastBranch++;
-    const branch = new Branch(this.lastBranch);
-    this.branches.set(branch.number, branch);
-    return branch;
-  }
-  branch(number: number): Branch {
-    const branch = this.branches.get(number);
-    assert(branch !== undefined, 'a branch is not open', number);
-    return branch;
-  }
-  closeBranch(branch: Branch): void {
-    assert(branch.locks === 0, 'a branch still holds entries', branch.number);
-    this.branches.delete(branch.number);
-    if (branch.active) this.activeBranches--;
-  }
-  activate(branch: Branch): void {
-    if (branch.active) return;
-    branch.active = true;
-    this.activeBranches++;
   }
 
   /** An entry of the queue that no transaction holds and nobody is fetching, or 0. */
@@ -309,7 +273,7 @@ export class QueueSpace {
     }
     this.indexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.add(entry);
-    if (queue.waiting > 0) this.offers.push(entry);
+    if (queue.waiting > 0 && !queue.walked) this.offers.push(entry);
   }
   leaveReady(entry: number): void {
     const queue = this.queueOf(entry);
@@ -338,32 +302,36 @@ export class QueueSpace {
   }
 
   enterLocked(entry: number, branch: Branch): void {
-    const { entries } = this;
-    entries.state.set(entry, ENTRY.LOCKED);
-    entries.owner.set(entry, branch.number);
-    entries.setLeft(entry, NONE);
-    entries.setRight(entry, branch.last);
-    if (branch.last === NONE) branch.first = entry;
-    else entries.setLeft(branch.last, entry);
-    branch.last = entry;
-    branch.locks++;
-    this.activate(branch);
-    this.queueOf(entry).locked++;
+    this.entries.state.set(entry, ENTRY.LOCKED);
+    this.enterBranch(entry, branch, branch);
+    const queue = this.queueOf(entry);
+    branch.noteQueue(queue.number);
+    queue.locked++;
   }
   leaveLocked(entry: number): void {
-    const { entries } = this;
-    const branch = this.branch(entries.owner.get(entry));
-    const next = entries.left(entry);
-    const previous = entries.right(entry);
-    if (previous === NONE) branch.first = next;
-    else entries.setLeft(previous, next);
-    if (next === NONE) branch.last = previous;
-    else entries.setRight(next, previous);
-    entries.setLeft(entry, NONE);
-    entries.setRight(entry, NONE);
-    entries.owner.set(entry, NONE);
-    branch.locks--;
+    this.leaveBranch(entry, this.branches.get(this.entries.owner.get(entry)));
     this.queueOf(entry).locked--;
+  }
+
+  /** Enqueued by a prepared branch: not on the queue yet. */
+  enterPending(entry: number, branch: Branch): void {
+    this.entries.state.set(entry, ENTRY.PENDING);
+    this.enterBranch(entry, branch, branch.pending);
+    this.queueOf(entry).pending++;
+  }
+  leavePending(entry: number): void {
+    this.leaveBranch(entry, this.branches.get(this.entries.owner.get(entry)).pending);
+    this.queueOf(entry).pending--;
+  }
+
+  private enterBranch(entry: number, branch: Branch, list: EntryList): void {
+    this.entries.owner.set(entry, branch.number);
+    list.add(this.entries, entry);
+    this.branches.activate(branch);
+  }
+  private leaveBranch(entry: number, list: EntryList): void {
+    list.remove(this.entries, entry);
+    this.entries.owner.set(entry, NONE);
   }
 
   enterHeld(entry: number): void {

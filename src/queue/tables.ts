@@ -160,6 +160,8 @@ export const ENTRY = {
   LOCKED: 3,
   /** Its data is being fetched; in no tree. */
   HELD: 4,
+  /** Enqueued by a prepared branch, for its commit: in that branch's list of them. */
+  PENDING: 5,
 } as const;
 
 export class EntryTable implements Links {
@@ -177,7 +179,7 @@ export class EntryTable implements Links {
   readonly corrid = u32Column();
   /** The next entry of the same message. */
   readonly sibling = u32Column();
-  /** The branch that holds it while LOCKED. */
+  /** The branch that it belongs to while LOCKED or PENDING. */
   readonly owner = u32Column();
   /** Links of the one tree or list that the entry's state puts it in: order tree, due tree, or a branch's list (left = next). */
   readonly leftLink = u32Column();

@@ -88,6 +88,15 @@ export class Waiters<T> {
     return lists.find((list) => list.first !== null)?.first ?? null;
   }
 
+  /** All, the longest waiting first. */
+  inOrder(): Waiter<T>[] {
+    const found: Waiter<T>[] = [];
+    for (const list of [this.plain, ...this.byMsgid.values(), ...this.byCorrid.values()]) {
+      for (let at = list.first; at !== null; at = at.next) found.push(at);
+    }
+    return found.sort((a, b) => a.arrival - b.arrival);
+  }
+
   private listOf(waiter: Waiter<T>): WaiterList<T> {
     if (waiter.msgidKey !== '') return listIn(this.byMsgid, waiter.msgidKey);
     if (waiter.corridKey !== '') return listIn(this.byCorrid, waiter.corridKey);

@@ -2,7 +2,7 @@
 // reply queue or the failure queue [spec 4.2]. Knows what is sent; must not know when.
 import { LIMIT, QME, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
 import type { TypedData } from '../../proto/message.ts';
-import { ServiceCall } from '../atmi/services.ts';
+import { ServiceCall } from '../atmi/service-call.ts';
 import type { Transaction } from '../atmi/transactions.ts';
 import type { StoredMessage } from '../engine/message-record.ts';
 import type { EnqueueRequest, Failure, Work } from '../engine/request.ts';
@@ -31,6 +31,7 @@ export class ForwardCall extends ServiceCall {
   readonly deadlineMs: number;
   override readonly priority: number | null;
   override readonly isOneWay: boolean;
+  override readonly joins: Transaction | null;
   readonly message: StoredMessage;
   readonly transaction: Transaction;
   private readonly caller: Caller;
@@ -42,6 +43,8 @@ export class ForwardCall extends ServiceCall {
       message: StoredMessage;
       transaction: Transaction;
       isOneWay: boolean;
+      /** -n: the service takes no part in the transaction. */
+      isOutside: boolean;
       /** Monotonic instant at which blocking ends, the transaction's own limit apart. */
       blockedUntilMs: number;
     },
@@ -51,6 +54,7 @@ export class ForwardCall extends ServiceCall {
     this.message = from.message;
     this.transaction = from.transaction;
     this.isOneWay = from.isOneWay;
+    this.joins = from.isOutside || from.isOneWay ? null : from.transaction;
     this.flags = from.isOneWay ? TPFLAG.TPNOREPLY : 0;
     const { properties, data } = from.message;
     this.service = from.qname;

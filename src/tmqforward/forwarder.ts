@@ -136,8 +136,7 @@ export class Forwarder implements Taker, Caller {
     const queues = this.queuesInTurn();
     if (queues.length === 0) return this.mayExit([]) ? this.exit() : this.pause(ABSENT_PAUSE_MS);
     const transaction = transactions.beginOwn();
-    const work = transactions.enlist(transaction, engine);
-    assert(work !== null, 'a new transaction works nowhere else');
+    const work = transactions.enlistFirst(transaction, engine);
     this.transaction = transaction;
     const found: Failure[] = [];
     for (const qname of queues) {
@@ -228,6 +227,7 @@ export class Forwarder implements Taker, Caller {
       message,
       transaction,
       isOneWay,
+      isOutside,
       blockedUntilMs,
     });
     this.under = call;
@@ -310,8 +310,7 @@ export class Forwarder implements Taker, Caller {
     const { transactions, engine } = this.ports;
     this.counters.failed++;
     const second = transactions.beginOwn();
-    const work = transactions.enlist(second, engine);
-    assert(work !== null, 'a new transaction works nowhere else');
+    const work = transactions.enlistFirst(second, engine);
     this.transaction = second;
     together(engine, () => {
       transactions.rollback(call.transaction);

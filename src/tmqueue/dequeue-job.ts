@@ -31,6 +31,8 @@ export class DequeueJob extends DequeueRequest implements Pending {
   readonly wait: boolean;
   readonly deadlineMs: number;
   readonly timeoutFailure: Failure;
+  /** The number of the transaction that it is part of; 0: none. */
+  readonly tx: number;
   private readonly request: Dequeue;
   private readonly target: DequeueTarget;
   private readonly flags: number;
@@ -49,6 +51,7 @@ export class DequeueJob extends DequeueRequest implements Pending {
     this.peek = (flags & TPQ.TPQPEEK) !== 0;
     this.wait = (flags & TPQ.TPQWAIT) !== 0;
     this.work = target.work;
+    this.tx = target.transaction === null ? 0 : request.tx;
     this.deadlineMs = target.limit.deadlineMs;
     this.timeoutFailure = target.limit.failure;
   }

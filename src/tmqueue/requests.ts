@@ -5,6 +5,7 @@ import { LIMIT, OP, QME, TPFLAG, TPQ, TPERRNO } from '../../proto/codes.ts';
 import type { Bind, Dequeue, Enqueue, QctlIn, QueueNames, QueueRef } from '../../proto/message.ts';
 import { emptyQctl } from '../../proto/qctl.ts';
 import type { Client } from '../atmi/client.ts';
+import { findTransaction } from '../atmi/joins.ts';
 import { errorReply, HeldReply } from '../atmi/reply-port.ts';
 import type { Transaction, Transactions } from '../atmi/transactions.ts';
 import type { EnqueueOutcome, EnqueueRequest, Failure, Work } from '../engine/request.ts';
@@ -133,6 +134,7 @@ export class QueueRequests {
     const { place } = waiting;
     let cancelled = false;
     client.pending.set(request.id, {
+      tx: place.transaction === null ? 0 : request.tx,
       cancel: () => {
         if (cancelled) return false;
         cancelled = true;
@@ -170,7 +172,7 @@ export class QueueRequests {
     if (served === undefined) return this.notServed(names.qspace);
     const { qname } = names;
     if (request.tx === 0) return { served, qname, transaction: null, work: null, outer: null };
-    const transaction = client.transactions.get(request.tx);
+    const transaction = findTransaction(client, request.tx);
     // A peek is as with TPNOTRAN: it enlists no branch and spoils no transaction [spec 2.3, 4.3].
     const isPeek = side === 'dequeue' && (ctl.flags & TPQ.TPQPEEK) !== 0;
     if (isPeek || (request.flags & TPFLAG.TPNOTRAN) !== 0) {
@@ -187,10 +189,7 @@ export class QueueRequests {
       };
     }
     const work = this.ports.transactions.enlist(transaction, served.engine);
-    if (work === null) {
-      const message = 'a transaction over more than one queue space is not yet supported by this release';
-      return { failure: QME.QMERELEASE, message };
-    }
+    if ('failure' in work) return work;
     return { served, qname, transaction, work, outer: null };
   }
 

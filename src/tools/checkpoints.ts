@@ -35,7 +35,11 @@ export class CheckpointCheck {
   /** Reads all checkpoints; keeps the state of the newest one that is good. */
   async read(): Promise<void> {
     const { identity, first, segmentBytes } = this.root;
-    const snapshots = new LocalSnapshots(this.files, { identity: () => identity, durablePos: () => 0 });
+    const snapshots = new LocalSnapshots(this.files, {
+      identity: () => identity,
+      durablePos: () => 0,
+      epoch: () => 0,
+    });
     for (const info of await snapshots.list()) {
       const file = `${this.files.dir}/${info.id}`;
       const note = (text: string): void => void this.useless.push({ file, text });

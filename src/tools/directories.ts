@@ -5,6 +5,7 @@ import { LogError } from '../wal/log-store.ts';
 import { DeviceLock } from '../wal/local/device-lock.ts';
 import { errorCode, nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
 import { asLogError } from '../wal/local/recovery.ts';
+import { TEMPORARY_SUFFIX } from '../wal/local/segment.ts';
 import { isLogDirectory } from '../wal/local/survey-root.ts';
 
 export interface SpaceDirectory {
@@ -37,6 +38,8 @@ export async function findSpaces(dir: string, io: FileIo = nodeFileIo): Promise<
   }
   const spaces: SpaceDirectory[] = [];
   for (const name of names.toSorted()) {
+    // Of a tool that is at work, or was cut short; or a transaction log.
+    if (name.endsWith(TEMPORARY_SUFFIX) || name.startsWith('.')) continue;
     const below = join(dir, name);
     const inner = await io.readdir(below).catch(() => []);
     if (isLogDirectory(inner)) spaces.push({ dir: below, name: spaceNameOf(name) });

@@ -1,7 +1,9 @@
 // What a record says, as names and values for people and programs: ids as clients see them, queues by name, instants as dates.
 // Invariant: names and values are one flat object, the same for lines and for JSON. It must not know batches.
+import { formatTransactionId } from '../base/transaction-id.ts';
+import type { BranchEvent } from '../engine/branch-record.ts';
 import { decodeMessage } from '../engine/message-record.ts';
-import { CLOCK, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
+import { CLOCK, MEMBER, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { queueName } from './records.ts';
@@ -80,6 +82,30 @@ export function fieldsOf(
       return { queue: event.attributes.name, number: event.queue, attributes: event.attributes };
     case 'spaceDefined':
       return { name: event.attributes.name, nextQueue: event.nextQueue, attributes: event.attributes };
+    default:
+      return branchFields(event, space);
+  }
+}
+
+function branchFields(event: BranchEvent, space: QueueSpace): Fields {
+  switch (event.kind) {
+    case 'branchPrepared':
+    case 'branchEnded':
+    case 'committed': {
+      const { kind: _kind, transaction, ...rest } = event;
+      return { transaction: formatTransactionId(transaction), ...rest };
+    }
+    case 'joined': {
+      const member = event.member === MEMBER.LOCKED ? 'taken' : 'enqueued';
+      return {
+        id: msgidText(space.spaceId, event.id),
+        ...whereItIs(space, event.id),
+        branch: event.branch,
+        member,
+      };
+    }
+    case 'outcomesBegin':
+      return { forgottenThrough: formatTransactionId(event.forgotten), committed: event.ids.length };
     default:
       return event;
   }

@@ -1,6 +1,7 @@
 // The records of a log as the tools look at them: each decoded, or with what is wrong with it; and the queued messages of a space.
 // Invariant: nothing throws over a record, however damaged. It must not know segments.
 import { NONE } from '../base/column.ts';
+import { BranchRecords } from '../engine/branch-record.ts';
 import { isIntact } from '../engine/message-record.ts';
 import { decodeEvent } from '../engine/record.ts';
 import { RECORD } from '../engine/record-parts.ts';
@@ -36,11 +37,13 @@ export function kindName(bytes: Uint8Array): string {
 /** Of any batch but a takeover, whose record is the log's own. Assumes: the records are one chunk, as replay and survey hand them out. */
 export function* recordsOf({ records, ref }: Batch): Generator<LogRecord> {
   const chunk = records.bytes[0] ?? new Uint8Array(0);
+  const branches = new BranchRecords();
   for (let index = 0; index < records.count; index++) {
     const offset = records.starts[index] ?? 0;
     const end = index + 1 < records.count ? (records.starts[index + 1] ?? 0) : chunk.length;
     const bytes = chunk.subarray(offset, end);
-    yield { index, offset, bytes, ...judge(bytes, { ref, offset, length: bytes.length }) };
+    const { event, fault } = judge(bytes, { ref, offset, length: bytes.length });
+    yield { index, offset, bytes, event: event === null ? null : branches.take(event), fault };
   }
 }
 

@@ -12,7 +12,7 @@ import type { Enqueued, LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import { QueueSpace } from '../queue/space.ts';
 import { FORMAT_VERSION } from '../wal/local/frame.ts';
-import { errorCode, nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
+import { nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
 import { LogBuilder } from '../wal/local/log-builder.ts';
 import { readOnly } from '../wal/local/read-only-io.ts';
 import { SegmentFiles } from '../wal/local/segment.ts';
@@ -22,13 +22,9 @@ import type { Batch, BatchTime, RecordGroup } from '../wal/log-store.ts';
 import type { SpaceDirectory } from './directories.ts';
 import { queuedMessages, queueName, recordsOf, tryApply } from './records.ts';
 import { SalvageReport } from './salvage-report.ts';
+import { refuseUsed } from './target.ts';
 import { msgidText } from './text.ts';
 import { verifySpace, type ToolPorts } from './verify.ts';
-
-/** The new log may not be made here. */
-export class TargetError extends Error {
-  override name = 'TargetError';
-}
 
 /** The log cannot be salvaged by this program, or at all. */
 export class SalvageError extends Error {
@@ -75,17 +71,6 @@ export async function salvageSpace(
     throw new SalvageError(`${into}: the new log does not read back as it was written: ${why}`);
   }
   return report;
-}
-
-async function refuseUsed(into: string, io: FileIo): Promise<void> {
-  try {
-    const names = await io.readdir(into);
-    if (names.length > 0) throw new TargetError(`${into} exists and is not empty: name a new directory`);
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === 'ENOTDIR') throw new TargetError(`${into} is not a directory: name a new one`);
-    if (code !== 'ENOENT') throw error;
-  }
 }
 
 async function writeReport(report: SalvageReport, io: FileIo): Promise<void> {

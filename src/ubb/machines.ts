@@ -49,6 +49,7 @@ export function buildResources(checker: Checker, section: Section | undefined): 
     maxGtt: view.number('MAXGTT'),
     maxTranTimeS: view.number('MAXTRANTIME'),
     notify: view.text('NOTIFY'),
+    cmtRet: view.text('CMTRET'),
     scanUnitS,
     blockTimeMs: ticks * scanUnitS * 1000,
     security,
@@ -92,6 +93,9 @@ export function buildMachines(
   return machines;
 }
 
+/** Name of the transaction log, and of its device in APPDIR, when the file names none [spec 6.2]. */
+const TLOG = 'TLOG';
+
 function buildMachine(checker: Checker, entry: Entry, resources: Resources): Machine {
   const view = new EntryView(checker, 'MACHINES', entry);
   view.checkRequired();
@@ -116,7 +120,9 @@ function buildMachine(checker: Checker, entry: Entry, resources: Resources): Mac
     );
   }
   const maxGtt = view.given('MAXGTT') ? view.number('MAXGTT') : resources.maxGtt;
-  return { entry, node: text, lmid: view.text('LMID'), appdir, maxGtt, line, column };
+  const tlogDevice = view.text('TLOGDEVICE') === '' ? TLOG : view.text('TLOGDEVICE');
+  const tlogName = view.given('TLOGNAME') ? view.text('TLOGNAME') : TLOG;
+  return { entry, node: text, lmid: view.text('LMID'), appdir, maxGtt, tlogDevice, tlogName, line, column };
 }
 
 function checkMasters(checker: Checker, resources: Resources, machines: readonly Machine[]): void {

@@ -29,6 +29,8 @@ export interface Resources {
   readonly blockTimeMs: number;
   /** DIPIN, SIGNAL, THREAD or IGNORE. */
   readonly notify: string;
+  /** COMPLETE or LOGGED. */
+  readonly cmtRet: string;
   readonly security: string;
 }
 
@@ -39,6 +41,9 @@ export interface Machine extends Spot {
   /** The first directory of APPDIR, as written. */
   readonly appdir: string;
   readonly maxGtt: number;
+  /** TLOGDEVICE as written, or the default. */
+  readonly tlogDevice: string;
+  readonly tlogName: string;
 }
 
 export interface Group extends Spot {

@@ -94,10 +94,10 @@ const RESOURCES: Rules = {
     BLOCKTIME: num(1, 32_767, 6),
     SECURITY: choice('NONE', 'APP_PW', 'USER_AUTH', 'ACL', 'MANDATORY_ACL'),
     NOTIFY: choice('DIPIN', 'SIGNAL', 'THREAD', 'IGNORE'),
+    CMTRET: choice('COMPLETE', 'LOGGED'),
   }),
   ...later({
     AUTHSVC: names(15),
-    CMTRET: choice('COMPLETE', 'LOGGED'),
     LDBAL: flag(true),
   }),
   ...ignored({
@@ -134,8 +134,8 @@ const RESOURCES: Rules = {
 
 const MACHINES: Rules = {
   ...needed({ LMID: names(IDENT_MAX), APPDIR: text(TEXT_MAX, 1) }),
-  ...used({ MAXGTT: num(0, 32_767, 100) }),
-  ...later({ TLOGDEVICE: text(), TLOGNAME: names(IDENT_MAX), ENVFILE: text(), ULOGPFX: text() }),
+  ...used({ MAXGTT: num(0, 32_767, 100), TLOGDEVICE: text(), TLOGNAME: names(IDENT_MAX) }),
+  ...later({ ENVFILE: text(), ULOGPFX: text() }),
   ...ignored({
     ...ids(),
     TUXCONFIG: text(TEXT_MAX, 2),
@@ -203,12 +203,12 @@ const SERVICES: Rules = {
     PRIO: num(1, 100, 50),
     BLOCKTIME: num(0, 32_767, 0),
     BUFTYPE: text(TEXT_MAX, 0, 'ALL'),
+    TRANTIME: num(0, INT_MAX, 30),
+    AUTOTRAN: flag(false),
   }),
   ...later({
     ROUTING: names(15),
     SVCTIMEOUT: num(0, INT_MAX, 0),
-    TRANTIME: num(0, INT_MAX, 30),
-    AUTOTRAN: flag(false),
   }),
   ...loose('BUFTYPECONV SIGNATURE_REQUIRED ENCRYPTION_REQUIRED SESSIONROLE CACHING'),
 };

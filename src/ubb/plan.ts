@@ -25,11 +25,15 @@ export interface HostPlan {
   /** From WSL -n; empty: the caller uses its default. */
   readonly listen: readonly ListenAddress[];
   readonly maxGtt: number;
+  /** The transaction log: an absolute directory, and the log's name on it. */
+  readonly tlog: { readonly device: string; readonly name: string };
   readonly blockTimeMs: number;
   /** 0: no ceiling. */
   readonly maxTranTimeS: number;
   /** How clients that say nothing take unsolicited messages: DIPIN, SIGNAL, THREAD or IGNORE. */
   readonly notify: string;
+  /** When tpcommit returns unless tpscmt said: COMPLETE or LOGGED. */
+  readonly cmtRet: string;
   readonly spaces: readonly SpacePlan[];
   readonly tmqueues: readonly TmqueuePlan[];
   readonly forwarders: readonly ForwarderPlan[];
@@ -114,6 +118,8 @@ export interface ServicePlan {
   readonly blockTimeS: number;
   /** `ALL`, or `TYPE[:SUBTYPE[,SUBTYPE...]][;TYPE...]`. */
   readonly bufferTypes: string;
+  readonly autotran: boolean;
+  readonly tranTimeS: number;
 }
 
 export interface ApplicationServerPlan {
@@ -162,20 +168,26 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     appdir,
     listen: servers.flatMap(({ role }) => (role.kind === 'wsl' ? role.listen : [])),
     maxGtt: machine.maxGtt,
+    tlog: { device: resolve(appdir, machine.tlogDevice), name: machine.tlogName },
     blockTimeMs: domain.resources.blockTimeMs,
     maxTranTimeS: domain.resources.maxTranTimeS,
     notify: domain.resources.notify,
+    cmtRet: domain.resources.cmtRet,
     spaces: groups.flatMap((group) => planSpace(domain, group, { appdir, declared })),
     tmqueues: servers.flatMap((server) => planTmqueue(server, spaceOf)),
     forwarders: servers.flatMap((server) => planForwarder(server, groups)),
-    services: domain.services.map(({ name, group, prio, load, blockTimeS, bufferTypes }) => ({
-      name,
-      group,
-      prio,
-      load,
-      blockTimeS,
-      bufferTypes,
-    })),
+    services: domain.services.map(
+      ({ name, group, prio, load, blockTimeS, bufferTypes, autotran, tranTimeS }) => ({
+        name,
+        group,
+        prio,
+        load,
+        blockTimeS,
+        bufferTypes,
+        autotran,
+        tranTimeS,
+      }),
+    ),
     applicationServers: servers
       .filter(({ role }) => role.kind === 'application')
       .map(({ name, group, srvid, min, max }) => ({ name, group, srvid, min, max })),

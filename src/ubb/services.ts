@@ -50,16 +50,11 @@ export function buildServices(
 }
 
 /** What is not yet in effect and changes what a service does: said at every start, not only by `check -v`. */
-function warnOfLoss(checker: Checker, { entry, group, autotran, routing }: Service): void {
-  const view = new EntryView(checker, 'SERVICES', entry);
-  if (autotran) {
-    const message = 'AUTOTRAN=Y is not yet in effect: no transaction is started for a request that has none';
-    checker.warn({ at: view.spot('AUTOTRAN'), word: 'AUTOTRAN', group }, message);
-  }
-  if (routing !== '') {
-    const message = 'ROUTING is not yet in effect: a request goes to any server that offers the service';
-    checker.warn({ at: view.spot('ROUTING'), word: routing, group }, message);
-  }
+function warnOfLoss(checker: Checker, { entry, group, routing }: Service): void {
+  if (routing === '') return;
+  const at = new EntryView(checker, 'SERVICES', entry).spot('ROUTING');
+  const message = 'ROUTING is not yet in effect: a request goes to any server that offers the service';
+  checker.warn({ at, word: routing, group }, message);
 }
 
 /** `ALL`, or types separated by `;`, each with subtypes after a colon: at most 32 combinations [spec 6.5]. */

@@ -7,6 +7,7 @@ const QSAPI = 'a concept of QSAPI, which this daemon does not have';
 
 export const WITHOUT_TEST: Readonly<Record<string, string>> = {
   '1.3: QMETRAN': NEVER,
+  '1.3: QMERELEASE': NEVER,
   '1.3: QMEINVHANDLE': QSAPI,
   '1.3: QMESHARE': ADMINISTRATION,
   '2.3: Failure outside a transaction because of timeout or communication loss':

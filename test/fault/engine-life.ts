@@ -3,6 +3,7 @@
 import { QME } from '../../proto/codes.ts';
 import { AdminRequests } from '../../src/admin/requests.ts';
 import { AtmiRequests } from '../../src/atmi/requests.ts';
+import { Joins } from '../../src/atmi/joins.ts';
 import { Services } from '../../src/atmi/services.ts';
 import { Transactions } from '../../src/atmi/transactions.ts';
 import { UnsolicitedMessages } from '../../src/atmi/unsolicited.ts';
@@ -197,7 +198,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
   tmqueue.serve({ engine, timeoutMs: 30_000, name: QSPACE, device: '/device', aliases: [QSPACE] });
   const transactions = new Transactions(clock, { maxGtt: 1000, maxTranTimeS: 0 });
   const messageBytesMax = 1024 * 1024;
-  const services = new Services(clock, messageBytesMax);
+  const services = new Services({ clock, messageBytesMax, joins: new Joins(transactions) });
   const limits = {
     blockTimeMs: 60_000,
     messageBytesMax,
@@ -222,7 +223,7 @@ function soon(run: () => void): void {
 }
 
 /** A disk whose slow calls take some turns of the loop, so that others come between; by seed. */
-class SlowFileIo extends FaultyFileIo {
+export class SlowFileIo extends FaultyFileIo {
   /** A sync says that it is done before it is. */
   lateSync = false;
   private readonly prng: Prng;

@@ -307,6 +307,25 @@ export class FaultyFileIo implements FileIo {
     this.disk.changeName({ dir: parentOf(path), apply: (names) => names.delete(path) });
   }
 
+  async link(from: string, to: string): Promise<void> {
+    await Promise.resolve();
+    this.#check('link');
+    const inode = this.disk.inodeOf(from);
+    this.disk.changeName({ dir: parentOf(to), apply: (names) => names.set(to, inode) });
+  }
+
+  async linkCount(path: string): Promise<number> {
+    await Promise.resolve();
+    this.#check('stat');
+    const inode = this.disk.inodeOf(path);
+    return [...this.disk.names.values()].filter((one) => one === inode).length;
+  }
+
+  async rmdir(): Promise<void> {
+    await Promise.resolve();
+    this.#check('rmdir');
+  }
+
   lock(): boolean {
     return true;
   }

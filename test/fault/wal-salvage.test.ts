@@ -2,7 +2,8 @@
 // old directory is as it was. What must be there is known from the operations, not from the code that reads logs.
 import { describe, expect, test } from 'vitest';
 import { Prng } from '../../src/base/prng.ts';
-import { salvageSpace, SalvageError, TargetError, REPORT_FILE } from '../../src/tools/salvage.ts';
+import { salvageSpace, SalvageError, REPORT_FILE } from '../../src/tools/salvage.ts';
+import { TargetError } from '../../src/tools/target.ts';
 import type { SalvageReport } from '../../src/tools/salvage-report.ts';
 import { verifySpace } from '../../src/tools/verify.ts';
 import { FaultyFileIo, MemoryDisk } from './faulty-file-io.ts';

@@ -1,7 +1,7 @@
-// How space-v1.json was made, once, by hand: `node dist/test/golden/make-space.js > test/golden/space-v1.json`. A released one is never
-// made again; a new log format gets a new file beside it (FORMAT.md, "Versions"). Its records: messages of
-// every sort, removals, retries, a move to the error queue, a place, a threshold, definitions.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+// Makes a space of the present format with every kind of record and a checkpoint, beside those that are there: `npm run golden`. It never writes
+// over one: the first of a format is space-v<format>.json, further ones get a letter. A released one is never made again (FORMAT.md, "Versions").
+// What must be in it is checked here and by space.test.ts: a new kind of record belongs into `fill` or `after`.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
@@ -10,6 +10,9 @@ import { Daemon } from '../../src/boot/daemon.ts';
 import { SystemClock } from '../../src/boot/system-clock.ts';
 import { parseDomain } from '../../src/ubb/domain.ts';
 import { planHost } from '../../src/ubb/plan.ts';
+import { FORMAT_VERSION } from '../../src/wal/local/frame.ts';
+import { markedFirst } from '../../src/wal/local/segment.ts';
+import { missingIn } from '../support/golden-space.ts';
 
 const SEGMENT_BYTES = 64 * 1024;
 const BIG_BYTES = 150_000;
@@ -22,25 +25,41 @@ MODEL SHM
 "localhost" LMID=SITE1 APPDIR="." TUXDIR="/opt/tuxedo" TUXCONFIG="/opt/tuxedo/tuxconfig"
 *GROUPS
 QUE1 LMID=SITE1 GRPNO=1 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:data:GOLDEN"
+QUE2 LMID=SITE1 GRPNO=2 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:data2:OTHER"
 *SERVERS
 TMQUEUE SRVGRP=QUE1 SRVID=20 CLOPT="-s GOLDEN:TMQUEUE -- -t 30"
+TMQUEUE SRVGRP=QUE2 SRVID=21 CLOPT="-s OTHER:TMQUEUE -- -t 30"
 *QSPACES
+OTHER SRVGRP=QUE2
 GOLDEN SRVGRP=QUE1 ERRORQ=ERRQ
 *QUEUES
 DEFAULT: QSPACE=GOLDEN RETRIES=1
 STRING ORDER="fifo" HIGH="3m" LOW="1m" CMD="true"
 BIG ORDER="priority,fifo" OUTOFORDER="top,msgid"
-LATE ORDER="time,fifo"
+LATE ORDER="time,fifo" HIGH="2m" LOW="0m" CMD="true"
 ERRQ ORDER="fifo"
+CHURN ORDER="fifo"
+SHORT ORDER="fifo" RETRIES=0
+THERE QSPACE=OTHER
 `;
 
+const CHURN_BYTES = 20_000;
+const POLL_MS = 20;
+
 const dir = mkdtempSync(join(tmpdir(), 'tmqueue-golden-'));
+const space = join(dir, 'data/GOLDEN');
 try {
-  await life(fill);
+  await life(async (ctx) => {
+    await fill(ctx);
+    await writeOver(ctx);
+    await after(ctx);
+  });
   await life(async (ctx) => {
     await put(ctx, 'STRING', 'of the second life', {});
   });
-  const space = join(dir, 'data/GOLDEN');
+  const missing = await missingIn(space);
+  if (missing.length > 0)
+    throw new Error(`not in the space that was made: ${missing.join(', ')}: extend fill or after`);
   const files = readdirSync(space).map((name) => [
     name,
     deflateRawSync(readFileSync(join(space, name))).toString('base64'),
@@ -48,13 +67,64 @@ try {
   const queued = {
     STRING: ['kept', 'of the second life'],
     BIG: ['before', 'urgent', ['x', BIG_BYTES]],
-    LATE: ['later', 'expires in 2286'],
-    ERRQ: ['too often'],
+    LATE: ['later', 'expires in 2286', 'put over both'],
+    ERRQ: ['too often', 'too often later'],
+    CHURN: [],
+    SHORT: [],
   };
-  const golden = { format: 1, space: 'GOLDEN', ubbconfig: UBB, files: Object.fromEntries(files), queued };
-  process.stdout.write(`${JSON.stringify(golden, null, 2)}\n`);
+  const golden = {
+    format: FORMAT_VERSION,
+    space: 'GOLDEN',
+    ubbconfig: UBB,
+    files: Object.fromEntries(files),
+    queued,
+  };
+  const path = freePath();
+  writeFileSync(path, `${JSON.stringify(golden, null, 2)}\n`);
+  process.stdout.write(`${path}\n`);
 } finally {
   rmSync(dir, { recursive: true, force: true });
+}
+
+function freePath(): string {
+  for (const letter of ['', ...'bcdefghijklmnopqrstuvwxyz'.split('')]) {
+    const path = join(process.cwd(), 'test/golden', `space-v${FORMAT_VERSION}${letter}.json`);
+    if (!existsSync(path)) return path;
+  }
+  throw new Error(`there are too many spaces of format ${FORMAT_VERSION}`);
+}
+
+/** Until the log's beginning is reclaimed, with what is queued restated, and a checkpoint is in place. */
+async function writeOver(ctx: Context): Promise<void> {
+  for (;;) {
+    await put(ctx, 'CHURN', 'c'.repeat(CHURN_BYTES), {});
+    await ctx.tpdequeue('GOLDEN', 'CHURN', null, null, 0);
+    const names = readdirSync(space);
+    const isTrimmed = names.some((name) => markedFirst(name) > 1);
+    if (isTrimmed && names.some((name) => name.endsWith('.checkpoint'))) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** What the log holds behind the checkpoint. */
+async function after(ctx: Context): Promise<void> {
+  // Larger than a segment: a batch of several frames.
+  await put(ctx, 'BIG', 'x'.repeat(BIG_BYTES), {});
+  await overBoth(ctx);
+  const admin = ctx.admin('GOLDEN');
+  await admin.create('GONE', {});
+  await put(ctx, 'GONE', 'with its queue', {});
+  await admin.destroy('GONE', { purge: true });
+  const urgent = new TPQCTL({ flags: TPQ.TPQPEEK | TPQ.TPQMSGID });
+  await ctx.tpdequeue('GOLDEN', 'BIG', urgent, null, 0);
+  await put(ctx, 'BIG', 'placed and taken', { flags: TPQ.TPQBEFOREMSGID, msgid: urgent.msgid });
+  await ctx.tpdequeue('GOLDEN', 'BIG', null, null, 0);
+  await put(ctx, 'SHORT', 'too often later', {});
+  for (const queue of ['SHORT', 'BIG']) {
+    await ctx.tpbegin(30);
+    await ctx.tpdequeue('GOLDEN', queue, null, null, 0);
+    await ctx.tpabort();
+  }
 }
 
 async function life(work: (ctx: Context) => Promise<void>): Promise<void> {
@@ -81,6 +151,18 @@ async function life(work: (ctx: Context) => Promise<void>): Promise<void> {
   await daemon.stop('made');
 }
 
+/** A transaction over one queue space, and one over two: prepared and decided. */
+async function overBoth(ctx: Context): Promise<void> {
+  await ctx.tpbegin(30);
+  await put(ctx, 'SHORT', 'taken over both', {});
+  await ctx.tpcommit();
+  await ctx.tpbegin(30);
+  await ctx.tpdequeue('GOLDEN', 'SHORT', null, null, 0);
+  await put(ctx, 'LATE', 'put over both', {});
+  await ctx.tpenqueue('OTHER', 'THERE', null, 'there', 0);
+  await ctx.tpcommit();
+}
+
 async function put(
   ctx: Context,
   queue: string,
@@ -102,7 +184,6 @@ async function fill(ctx: Context): Promise<void> {
   await put(ctx, 'STRING', 'taken', {});
   await put(ctx, 'STRING', 'too often', {});
   await put(ctx, 'STRING', 'kept', corrid);
-  await put(ctx, 'BIG', 'x'.repeat(BIG_BYTES), {});
   const urgent = await put(ctx, 'BIG', 'urgent', { flags: TPQ.TPQPRIORITY, priority: 90 });
   await put(ctx, 'BIG', 'before', { flags: TPQ.TPQBEFOREMSGID, msgid: urgent.msgid });
   await put(ctx, 'LATE', 'expires in 2286', { flags: TPQ.TPQEXPTIME_ABS, exp_time: 9_999_999_999 });

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { bytesOf, type Client, encode, type Frame, helloMembers, readCtl, type Refused } from './client.ts';
 import { Peer } from './daemon.ts';
-import { ANSWER, OP, Q, QME, RVAL, TP, TPE, TYPE } from './numbers.ts';
+import { ANSWER, JOINED, OP, Q, QME, RVAL, TP, TPE, TYPE } from './numbers.ts';
 
 const NO_DATA = [TYPE.NONE, '', null];
 const ANY_TYPE = [TYPE.NONE, ''];
@@ -24,6 +24,7 @@ const QUEUES = [
   'ENDING',
   'ROUND',
   'REPLIES',
+  'JOINED',
 ];
 const peer = Peer.forAll({ queues: QUEUES, forwarders: ['-q ROUND -i 1'] });
 
@@ -480,14 +481,45 @@ describe('a service', () => {
     expect(await call).toEqual([RVAL.SUCCESS, 0, ...NO_DATA]);
   });
 
-  it('is refused under a bad name, and called in a transaction', async () => {
+  it('is refused under a bad name', async () => {
     const client = await peer.join();
     for (const name of ['', '.HIDDEN'])
       await expect(client.ask(OP.ADVERTISE, name, 1)).rejects.toMatchObject({ tperrno: TPE.INVAL });
-    await client.ask(OP.ADVERTISE, 'INTX', 1);
-    const [tx] = await client.ask(OP.BEGIN, 0);
-    const call = client.ask(OP.CALL, 'INTX', 0, tx, 0, ...NO_DATA);
-    await expect(call).rejects.toMatchObject({ tperrno: TPE.TRAN });
+  });
+
+  it('joins the transaction of its caller, under a number of its own', async () => {
+    const [server, caller] = await Promise.all([peer.join(), peer.join()]);
+    await server.ask(OP.ADVERTISE, 'JOINS', 1);
+    const [tx] = await caller.ask(OP.BEGIN, 0);
+    const call = caller.ask(OP.CALL, 'JOINS', 0, tx, 0, ...NO_DATA);
+    const [, id, , flags] = await server.request();
+    expect(flags).toBe(TP.TRAN);
+    const joined = Number(id) + JOINED;
+    await server.ask(OP.ENQUEUE, at('JOINED'), null, 0, joined, ...text('by the service'));
+    await expect(server.ask(OP.COMMIT, joined)).rejects.toMatchObject({ tperrno: TPE.PROTO });
+    server.write(encode([OP.RETURN, id, RVAL.SUCCESS, 0, ...NO_DATA]));
+    await call;
+    const late = server.ask(OP.ENQUEUE, at('JOINED'), null, 0, joined, ...text('late'));
+    await expect(late).rejects.toMatchObject({ tperrno: TPE.PROTO });
+    await expect(get(caller, 'JOINED')).rejects.toMatchObject(noMessage);
+    expect(await caller.ask(OP.COMMITAT, tx, 1)).toEqual([]);
+    expect(await get(caller, 'JOINED')).toBe('by the service');
+  });
+});
+
+describe('a transaction that is suspended', () => {
+  it('goes on at another connection, once', async () => {
+    const [one, other] = await Promise.all([peer.join(), peer.join()]);
+    const [tx] = await one.ask(OP.BEGIN, 60);
+    await one.ask(OP.ENQUEUE, at('JOINED'), null, 0, tx, ...text('carried'));
+    const [tranid] = await one.ask(OP.SUSPEND, tx);
+    one.drop();
+    const [there, leftMs] = await other.ask(OP.RESUME, tranid);
+    expect([Number(leftMs) > 0, Number(leftMs) <= 60_000]).toEqual([true, true]);
+    await expect(other.ask(OP.RESUME, tranid)).rejects.toMatchObject({ tperrno: TPE.MATCH });
+    expect(await other.ask(OP.COMMIT, there)).toEqual([]);
+    await expect(other.ask(OP.RESUME, tranid)).rejects.toMatchObject({ tperrno: TPE.INVAL });
+    expect(await get(other, 'JOINED')).toBe('carried');
   });
 });
 

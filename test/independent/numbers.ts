@@ -18,6 +18,9 @@ export const OP = {
   PING: 14,
   BIND: 15,
   ADMIN: 16,
+  SUSPEND: 24,
+  RESUME: 25,
+  COMMITAT: 26,
   REQUEST: 64,
   CLOSING: 65,
   ERROR: 127,
@@ -32,7 +35,7 @@ export const ELEMENTS: ReadonlyMap<number, number> = new Map([
   [130, 2],
   [131, 3],
   [132, 6],
-  [133, 3],
+  [133, 4],
   [134, 2],
   [135, 2],
   [136, 3],
@@ -43,6 +46,10 @@ export const ELEMENTS: ReadonlyMap<number, number> = new Map([
   [142, 2],
   [143, 3],
   [144, 4],
+  [152, 3],
+  [153, 5],
+  [154, 2],
+  [160, 3],
   [OP.ERROR, 5],
   [OP.REQUEST, 10],
   [OP.CLOSING, 3],
@@ -99,8 +106,11 @@ export const VERB = {
 } as const;
 
 /** Call flags. */
-export const TP = { NOTRAN: 0x8, NOTIME: 0x20, NOCHANGE: 0x100 } as const;
+export const TP = { NOTRAN: 0x8, TRAN: 0x10, NOTIME: 0x20, NOCHANGE: 0x100 } as const;
 
 export const RVAL = { FAIL: 1, SUCCESS: 2, EXIT: 0x08000000 } as const;
 
 export const TYPE = { NONE: 0, STRING: 1, CARRAY: 2, X_OCTET: 3, JSON: 4, MBSTRING: 5, XML: 6 } as const;
+
+/** What a service has joined is numbered by its REQUEST and this [section 7]. */
+export const JOINED = 0x80000000;

@@ -90,7 +90,7 @@ describe('check', () => {
   });
 
   it('-v lists what has no meaning here, and what is not yet in effect', async () => {
-    const { code, out } = await tmqueue(folder({ ubb: good.replace('MAXGTT 100', 'CMTRET COMPLETE') }), [
+    const { code, out } = await tmqueue(folder({ ubb: good.replace('MAXGTT 100', 'LDBAL Y') }), [
       'check',
       '-v',
       'ubb',
@@ -101,7 +101,7 @@ describe('check', () => {
       'ubb:2:1: IPCKEY of *RESOURCES has no meaning here',
       'ubb:15:44: REPLYQ of *SERVERS has no meaning here',
       'Not yet in effect: 1',
-      'ubb:5:1: CMTRET of *RESOURCES is not yet in effect',
+      'ubb:5:1: LDBAL of *RESOURCES is not yet in effect',
       `ubb: no faults; ${counts}`,
       '',
     ]);

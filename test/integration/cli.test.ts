@@ -155,6 +155,8 @@ describe('help', () => {
     [['enqueue']],
     [['dequeue']],
     [['stat']],
+    [['backup']],
+    [['restore']],
     [['wal']],
     [['wal', 'dump']],
     [['wal', 'salvage']],

@@ -15,7 +15,7 @@ import {
 import { eventually, type InProcess } from '../support/in-process.ts';
 import { queueNames } from '../support/ubb-text.ts';
 
-export type Calls = Context | Transaction;
+export type Calls = Context | Transaction | ServiceCall;
 
 /** Everything that a dequeue can be asked to return. */
 export const OUTPUTS = TPQ.TPQMSGID | TPQ.TPQCORRID | TPQ.TPQPRIORITY | TPQ.TPQREPLYQ | TPQ.TPQFAILUREQ;
@@ -96,6 +96,13 @@ export async function drain(calls: Calls, queue: string): Promise<unknown[]> {
       throw error;
     }
   }
+}
+
+/** A promise and what resolves it. */
+export function gate<T = void>(): { readonly opened: Promise<T>; readonly open: (value: T) => void } {
+  const opens: ((value: T) => void)[] = [];
+  const opened = new Promise<T>((resolve) => opens.push(resolve));
+  return { opened, open: (value) => opens[0]?.(value) };
 }
 
 /** What is on a queue without taking it: the data of the first message, or undefined. */

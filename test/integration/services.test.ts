@@ -155,12 +155,12 @@ describe('a call is refused', () => {
     expect(failure.message).toContain('NOSERVICE');
   });
 
-  it('in a transaction without TPNOTRAN: TPETRAN, and the transaction can be committed', async () => {
+  it('or answered with TPNOTRAN in a transaction: that can be committed', async () => {
     const name = fresh();
     await server.tpadvertise(name, () => 'answer');
     await ctx.tpbegin(30);
     await put(ctx, 'Q', 'x');
-    expect(await codeOf(ctx.tpcall(name, 'x'))).toBe('TPETRAN');
+    expect(await codeOf(ctx.tpcall('NOSERVICE', 'x'))).toBe('TPENOENT');
     expect((await ctx.tpcall(name, 'x', TPFLAG.TPNOTRAN)).data).toBe('answer');
     await ctx.tpcommit();
     expect(await drain(ctx, 'Q')).toEqual(['x']);

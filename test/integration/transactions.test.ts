@@ -226,7 +226,6 @@ describe('after a failed call [spec 2.3, T28-17, T86-17] the commit', () => {
     ['a bad flag', () => ctx.tpenqueue(SPACE, 'Q', null, 'x', 0x4), 'TPEINVAL', 'OK'],
     ['a bad priority', (q) => ctx.tpenqueue(SPACE, q, ctlOf(TPQ.TPQPRIORITY), 'x'), 'QMEINVAL', 'OK'],
     ['a place not allowed', (q) => ctx.tpenqueue(SPACE, q, ctlOf(TPQ.TPQTOP), 'x'), 'QMEINVAL', 'OK'],
-    ['a second queue space', () => ctx.tpenqueue('OTHER', 'Q', null, 'x'), 'QMERELEASE', 'OK'],
     [
       'an id of nothing',
       (q) => take(ctx, q, ctlOf(0x40008, { msgid: Buffer.alloc(32, 1) })),
@@ -234,7 +233,7 @@ describe('after a failed call [spec 2.3, T28-17, T86-17] the commit', () => {
       'OK',
     ],
     ['no such service', () => ctx.tpcall('NOSERVICE', 'x', TPFLAG.TPNOTRAN), 'TPENOENT', 'OK'],
-    ['a service in the transaction', () => ctx.tpcall('NOSERVICE', 'x'), 'TPETRAN|TPENOENT', 'OK'],
+    ['a service in the transaction', () => ctx.tpcall('NOSERVICE', 'x'), 'TPENOENT', 'OK'],
     ['another type', (queue) => wrongType(queue, 0), 'TPEOTYPE', 'TPEABORT'],
     ['another type, with TPNOTRAN', (queue) => wrongType(queue, TPFLAG.TPNOTRAN), 'TPEOTYPE', 'OK'],
   ])('%s', async (_name, step, code, commit) => {
@@ -242,7 +241,7 @@ describe('after a failed call [spec 2.3, T28-17, T86-17] the commit', () => {
     await put(other, queue, 'there before');
     await ctx.tpbegin(30);
     await put(ctx, marker, 'marker');
-    expect(code.split('|')).toContain(await codeOf(step(queue)));
+    expect(await codeOf(step(queue))).toBe(code);
     expect(await codeOf(ctx.tpcommit())).toBe(commit);
     expect(await drain(other, marker)).toEqual(commit === 'OK' ? ['marker'] : []);
     expect(await drain(other, queue)).toEqual(['there before']);

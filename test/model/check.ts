@@ -64,7 +64,7 @@ export function compareState({ space }: SpaceEngine, model: Model): void {
   same('messages of the space', space.usage.messages, used.messages);
   same('pages of the space', space.usage.pages, used.pages);
   same('memory of the space', space.memory.usedBytes, used.memory);
-  same('transactions', space.activeBranches, model.activeTransactions);
+  same('transactions', space.branches.active, model.activeTransactions);
   same('number of queues', space.queueCount, model.queues.size);
   for (const queue of model.queues.values()) compareQueue(space, model, queue);
 }

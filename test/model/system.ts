@@ -37,6 +37,8 @@ export interface Options {
   readonly tally?: Tally;
   /** Of the log: small ones are reclaimed while the scene runs. */
   readonly segmentBytes?: number;
+  /** Transactions with more to do than this end in slices of this. */
+  readonly sliceEntries?: number;
 }
 
 export class System {
@@ -58,11 +60,14 @@ export class System {
   private lastRequest = 0;
   private asking = false;
   private readonly tally: Tally;
+  private readonly sliceEntries: number | undefined;
   /** What the last command came to, for the list. */
   note = '';
 
-  constructor(space: SpaceTerms, { tally = new Map(), segmentBytes = SEGMENT_BYTES }: Options) {
+  constructor(space: SpaceTerms, options: Options) {
+    const { tally = new Map(), segmentBytes = SEGMENT_BYTES } = options;
     this.tally = tally;
+    this.sliceEntries = options.sliceEntries;
     this.log = openMemoryLog({ clock: this.clock, spaceId: SPACE_ID, segmentBytes });
     this.model = new Model(space, this.clock.monoMs());
     this.model.ahead.wall = this.clock.wallMs() - this.clock.monoMs();
@@ -245,10 +250,19 @@ export class System {
     const needs = logged.some(({ message }) => message.persistent) ? model.batch : 0;
     if (how === 'commit') {
       this.probe('the commit', engine.commit(work)).needs = needs;
+      this.walk();
       return model.commit(tx);
     }
     this.probe('the rollback', engine.rollback(work, QME.QMEABORTED)).needs = needs;
+    this.walk();
     return model.rollback(tx, QME.QMEABORTED);
+  }
+
+  /** A large transaction ends in slices: all of them before anything else happens. */
+  private walk(): void {
+    const { endings } = this.theEngine;
+    if (endings.isBusy) this.count('ended in slices');
+    while (endings.isBusy) endings['slice']();
   }
 
   /** Those of the transaction; and those who would take away at once what can only be asked of the engine: where it put something. */
@@ -448,6 +462,7 @@ export class System {
         this.fired.push(fireText({ queue, command }));
       },
     });
+    if (this.sliceEntries !== undefined) this.engine.endings.sliceEntries = this.sliceEntries;
     const { saved, time } = this.watch.durable;
     model.mono = clock.monoMs();
     model.batch = this.log.appends + 1;

@@ -129,7 +129,11 @@ function write(buffer: RecordBuffer, step: Step): { event: LoggedEvent; data: Ui
     return { event: step, data: null };
   }
   const { body: given, ...rest } = step;
-  const event: Enqueued = { ...(rest as Omit<Enqueued, 'place'>), place: { ref: 0, offset: 0, length: 0 } };
+  const event: Enqueued = {
+    ...(rest as Omit<Enqueued, 'place'>),
+    place: { ref: 0, offset: 0, length: 0 },
+    branch: 0,
+  };
   const data = event.properties.type === '' ? null : given;
   encodeEnqueued(buffer, event, data);
   expect(event.place.length).toBe(enqueuedBytes(event.properties, data, event.timing === null));

@@ -21,6 +21,7 @@ const RUNS = { interruptAfterTimeLimit: 4000, numRuns: 20_000, markInterruptAsFa
 
 const u32 = fc.nat({ max: 0xffff_ffff });
 const id = fc.integer({ min: 1, max: 0xffff_ffff });
+const transaction = fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => Buffer.from(bytes));
 const count = fc.oneof(fc.nat(), fc.maxSafeNat());
 const long = fc.oneof(fc.integer({ min: -300, max: 300 }), fc.integer(), fc.maxSafeInteger());
 const text = fc.oneof(
@@ -123,6 +124,7 @@ const request: fc.Arbitrary<Request> = fc.oneof(
   }),
   fc.record({ op: fc.constantFrom(OP.GOODBYE, OP.PING), id }),
   fc.record({ op: op(OP.BEGIN), id, timeoutS: count }),
+  fc.record({ op: op(OP.OUTCOME), id, transaction }),
   fc.record({ op: fc.constantFrom(OP.COMMIT, OP.ABORT), id, tx: u32 }),
   fc.record({ op: op(OP.CANCEL), id, target: u32 }),
   fc.record({ op: op(OP.CALL), id, service: text, body, flags: u32, tx: u32, timeoutMs: count }),
@@ -144,6 +146,9 @@ const request: fc.Arbitrary<Request> = fc.oneof(
     body,
   }),
   fc.record({ op: op(OP.ACK), id, handled: fc.boolean() }),
+  fc.record({ op: op(OP.SUSPEND), id, tx: u32 }),
+  fc.record({ op: op(OP.RESUME), id, tranid: cltid }),
+  fc.record({ op: op(OP.COMMITAT), id, tx: u32, when: fc.nat({ max: 255 }) }),
   fc.record({
     op: op(OP.PRIOCALL),
     id,
@@ -199,8 +204,11 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
     blockTimeMs: count,
     product: text,
   }),
-  fc.record({ op: op(OP.BEGIN), id, tx: u32 }),
+  fc.record({ op: op(OP.BEGIN), id, tx: u32, transaction }),
+  fc.record({ op: op(OP.OUTCOME), id, outcome: fc.nat(255) }),
   fc.record({ op: op(OP.CANCEL), id, found: fc.boolean() }),
+  fc.record({ op: op(OP.SUSPEND), id, tranid: cltid }),
+  fc.record({ op: op(OP.RESUME), id, tx: u32, timeoutMs: count, transaction }),
   fc.record({ op: fc.constantFrom(OP.CALL, OP.PRIOCALL), id, rval: long, rcode: long, body }),
   fc.record({ op: op(OP.UNSOLICITED), id: u32, mode: u32, body }),
   fc.record({ op: op(OP.BIND), id, handle: u32 }),
@@ -209,6 +217,7 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
     op: fc.constantFrom(
       OP.GOODBYE,
       OP.COMMIT,
+      OP.COMMITAT,
       OP.ABORT,
       OP.ADVERTISE,
       OP.UNADVERTISE,

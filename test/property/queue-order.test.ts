@@ -100,6 +100,7 @@ function enqueued(
   return {
     kind: 'enqueued',
     restated: false,
+    branch: 0,
     id,
     queue: 1,
     persistent: true,

@@ -5,13 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { QME } from '../../proto/codes.ts';
 import { apply } from '../../src/queue/apply.ts';
 import { decide, select } from '../../src/queue/decide.ts';
+import type { Branch } from '../../src/queue/branches.ts';
 import type { Event, LoggedEvent } from '../../src/queue/event.ts';
 import { beginLoading, endLoading } from '../../src/queue/load.ts';
 import { msgidBytes, type MessageId } from '../../src/queue/message.ts';
 import { enqueuedEvent } from '../../src/queue/enqueue.ts';
 import { standingOf } from '../../src/queue/place.ts';
 import type { Queue } from '../../src/queue/queue.ts';
-import { QueueSpace, type Branch } from '../../src/queue/space.ts';
+import { QueueSpace } from '../../src/queue/space.ts';
 import { ENTRY } from '../../src/queue/tables.ts';
 import { corrid, properties, queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
@@ -70,7 +71,7 @@ class Harness {
     this.run({ kind: 'take', entry: found, branch: branch?.number ?? 0 });
   }
   private begin(): Branch {
-    const branch = this.space.openBranch();
+    const branch = this.space.branches.open();
     this.open.push(branch);
     return branch;
   }
@@ -80,11 +81,11 @@ class Harness {
     if (branch === undefined) return;
     const { number } = branch;
     const now = { nowMs: this.now, wallMs: this.now };
-    const moves = { newId: () => this.newId(), mayMove: () => true };
+    const moves = { limit: Infinity, newId: () => this.newId(), mayMove: () => true };
     this.run(
       commit ? { kind: 'commit', branch: number } : { kind: 'rollback', branch: number, ...now, ...moves },
     );
-    this.space.closeBranch(branch);
+    this.space.branches.close(branch);
   }
 }
 

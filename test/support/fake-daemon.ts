@@ -273,8 +273,14 @@ export class FakeConnection {
         return this.dequeue(request);
       case OP.BEGIN:
         this.transactions.set(++this.lastId, { puts: [], takes: [] });
-        return this.send({ op, id, tx: this.lastId });
+        return this.send({ op, id, tx: this.lastId, transaction: Buffer.alloc(12, this.lastId) });
+      case OP.OUTCOME:
+        return this.send({ op, id, outcome: 0 });
+      case OP.SUSPEND:
+      case OP.RESUME:
+        return this.error(id, TPERRNO.TPEPROTO, 0, 'nothing is suspended here');
       case OP.COMMIT:
+      case OP.COMMITAT:
       case OP.ABORT:
         return this.endTx(op, id, request.tx);
       case OP.CANCEL:
@@ -394,11 +400,15 @@ export class FakeConnection {
     this.daemon.waiters.push(waiter);
   }
 
-  private endTx(op: typeof OP.COMMIT | typeof OP.ABORT, id: number, number: number): void {
+  private endTx(
+    op: typeof OP.COMMIT | typeof OP.COMMITAT | typeof OP.ABORT,
+    id: number,
+    number: number,
+  ): void {
     const tx = this.transactions.get(number);
     if (tx === undefined) return this.error(id, TPERRNO.TPEPROTO, 0, 'no such transaction');
     this.transactions.delete(number);
-    if (op === OP.COMMIT) {
+    if (op !== OP.ABORT) {
       this.daemon.commits++;
       for (const { queue, message } of tx.puts) this.daemon.put(queue, message);
     } else {

@@ -73,6 +73,8 @@ const line = (name: string, group: string | undefined, prio: number): ServiceRul
   load: 1,
   blockTimeS: 0,
   bufferTypes: 'ALL',
+  autotran: false,
+  tranTimeS: 30,
 });
 
 describe('values of a service [spec 6.5]', () => {

@@ -4,7 +4,10 @@ import { OP, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { Reply, TypedData } from '../../proto/message.ts';
 import { Client } from '../../src/atmi/client.ts';
 import { ServiceRules } from '../../src/atmi/service-rules.ts';
-import { ServiceCall, Services } from '../../src/atmi/services.ts';
+import { Joins } from '../../src/atmi/joins.ts';
+import { ServiceCall } from '../../src/atmi/service-call.ts';
+import { Services } from '../../src/atmi/services.ts';
+import { Transactions } from '../../src/atmi/transactions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 class Call extends ServiceCall {
@@ -54,9 +57,21 @@ function oneServer(priority?: number): {
   };
   const client = new Client({ cltid: new Uint8Array(16), appkey: -1 } as Client['identity'], port);
   const clock = new ManualClock();
-  const values = { group: undefined, load: 50, blockTimeS: 0, bufferTypes: 'ALL' };
+  const values = {
+    group: undefined,
+    load: 50,
+    blockTimeS: 0,
+    bufferTypes: 'ALL',
+    autotran: false,
+    tranTimeS: 30,
+  };
   const rules = priority === undefined ? [] : [{ name: 'S', prio: priority, ...values }];
-  const services = new Services(clock, 1000, new ServiceRules(rules));
+  const services = new Services({
+    clock,
+    messageBytesMax: 1000,
+    joins: new Joins(new Transactions(clock, { maxGtt: 10, maxTranTimeS: 0 })),
+    rules: new ServiceRules(rules),
+  });
   services.advertise(client, 'S', 1);
   const answer = (): void => {
     const id = frames.at(-1)?.id ?? 0;

@@ -53,7 +53,7 @@ describe('docs/atmi.md', () => {
       expect(placeOf(name)).toEqual([]);
       expect(notes).not.toBe('');
     } else {
-      expect(placeOf(name)).toEqual(here === 'refused' ? ['method'] : here.split(', '));
+      expect(placeOf(name)).toEqual(here === 'refused' ? ['method', 'request'] : here.split(', '));
     }
   });
 

@@ -19,6 +19,7 @@ function block(): Buffer {
       queue: 1,
       persistent: true,
       restated: false,
+      branch: 0,
       retries: 0,
       dueMs: 0,
       dueClock: 0,

@@ -4,7 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { OP, QME, RVAL, TPQ } from '../../proto/codes.ts';
 import type { Reply } from '../../proto/message.ts';
 import { Client } from '../../src/atmi/client.ts';
-import { Services, type ServiceCall } from '../../src/atmi/services.ts';
+import { Joins } from '../../src/atmi/joins.ts';
+import type { ServiceCall } from '../../src/atmi/service-call.ts';
+import { Services } from '../../src/atmi/services.ts';
 import { Transactions } from '../../src/atmi/transactions.ts';
 import { AssertionError } from '../../src/base/assert.ts';
 import { TimerQueue } from '../../src/base/timer-queue.ts';
@@ -56,7 +58,12 @@ class Bench {
   readonly clock = new ManualClock();
   readonly log: string[] = [];
   readonly commands: string[] = [];
-  readonly services = new BreakingServices(this.clock, 1000);
+  readonly transactions = new Transactions(this.clock, { maxGtt: 100, maxTranTimeS: 0 });
+  readonly services = new BreakingServices({
+    clock: this.clock,
+    messageBytesMax: 1000,
+    joins: new Joins(this.transactions),
+  });
   readonly seen: string[] = [];
   /** What the service S returns: data, or null for TPFAIL with the data 'no'. */
   answer: string | null = 'done';
@@ -70,7 +77,7 @@ class Bench {
     queues: readonly QueueAttributes[] = [],
   ): Promise<Bench> {
     const bench = new Bench();
-    const { clock, services } = bench;
+    const { clock, services, transactions } = bench;
     const say = (level: string) => (message: string) => void bench.log.push(`${level} ${message}`);
     const ulog = { info: say('info'), warn: say('warn'), error: say('error') };
     const soon = (run: () => void): void => {
@@ -92,7 +99,6 @@ class Bench {
     bench.engine.define({ kind: 'defineSpace', attributes: spaceAttributes('SPACE', { errorQueue: 'E' }) });
     const all = [queueAttributes('E'), queueAttributes('R'), queueAttributes('S', { retries: 9 }), ...queues];
     for (const attributes of all) bench.engine.define({ kind: 'defineQueue', attributes });
-    const transactions = new Transactions(clock, { maxGtt: 100, maxTranTimeS: 0 });
     const timers = new TimerQueue(clock);
     const { engine } = bench;
     const ports = { clock, ulog, soon, services, transactions, timers, engine };
@@ -248,7 +254,7 @@ describe('a forwarder that fails', () => {
     const queue = bench.engine.space.queue('S');
     expect([queue?.ready, queue?.locked, queue?.waiting]).toEqual([1, 0, 0]);
     expect([bench.seen, bench.lines('failed: broken; it stays down'), bench.commands]).toEqual([[], 1, []]);
-    expect(bench.engine.space.activeBranches).toBe(0);
+    expect(bench.engine.space.branches.active).toBe(0);
   });
 
   it('RESTART=Y: the next life takes the message; RCMD ran once, with GRPNO and SRVID', async () => {

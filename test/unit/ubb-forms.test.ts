@@ -216,15 +216,12 @@ describe('accepted without meaning', () => {
       "14 GWADM is one of Tuxedo's own servers; it has no meaning here",
       "15 DMADM is one of Tuxedo's own servers; it has no meaning here",
       '15 RESTART of *SERVERS has no meaning here but for TMQFORWARD',
-      '17 AUTOTRAN of *SERVICES is not yet in effect',
-      '17 TRANTIME of *SERVICES is not yet in effect',
       '17 SVCTIMEOUT of *SERVICES is not yet in effect',
       '17 ROUTING of *SERVICES is not yet in effect',
       '19 FIELD of *ROUTING is not yet in effect',
       '19 RANGES of *ROUTING is not yet in effect',
     ]);
     expect(domain.warnings.map(formatFault)).toEqual([
-      'f:17:12: AUTOTRAN=Y is not yet in effect: no transaction is started for a request that has none',
       'f:17:61: ROUTING is not yet in effect: a request goes to any server that offers the service',
     ]);
     expect(planOf(text).applicationServers).toEqual([]);

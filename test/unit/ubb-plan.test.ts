@@ -149,8 +149,26 @@ describe('roles', () => {
   test('services', () => {
     const text = ubbWith('*SERVICES\nDEFAULT: LOAD=7\nS\nT PRIO=9 SRVGRP=AG BLOCKTIME=5\n');
     expect(planOf(text).services).toEqual([
-      { name: 'S', group: undefined, prio: 50, load: 7, blockTimeS: 0, bufferTypes: 'ALL' },
-      { name: 'T', group: 'AG', prio: 9, load: 7, blockTimeS: 5, bufferTypes: 'ALL' },
+      {
+        name: 'S',
+        group: undefined,
+        prio: 50,
+        load: 7,
+        blockTimeS: 0,
+        bufferTypes: 'ALL',
+        autotran: false,
+        tranTimeS: 30,
+      },
+      {
+        name: 'T',
+        group: 'AG',
+        prio: 9,
+        load: 7,
+        blockTimeS: 5,
+        bufferTypes: 'ALL',
+        autotran: false,
+        tranTimeS: 30,
+      },
     ]);
   });
 });

@@ -27,6 +27,12 @@ export interface FileIo {
   readdir(dir: string): Promise<string[]>;
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
+  /** A second name for a file. */
+  link(from: string, to: string): Promise<void>;
+  /** How many names a file has. */
+  linkCount(path: string): Promise<number>;
+  /** An empty directory. */
+  rmdir(dir: string): Promise<void>;
   /** An exclusive lock that lasts as long as the descriptor; false when someone else holds it. */
   lock(fd: number): boolean;
 }
@@ -69,6 +75,9 @@ export const nodeFileIo: FileIo = {
   readdir: (dir) => fs.promises.readdir(dir),
   rename: (from, to) => fs.promises.rename(from, to),
   unlink: (path) => fs.promises.unlink(path),
+  link: (from, to) => fs.promises.link(from, to),
+  linkCount: async (path) => (await fs.promises.stat(path)).nlink,
+  rmdir: (dir) => fs.promises.rmdir(dir),
   lock: (fd) => tryLock(fd),
 };
 

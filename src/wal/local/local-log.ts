@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Ulog } from '../../base/ulog.ts';
+import { LogError } from '../log-store.ts';
 import type { LogDescription, LogStat, LogStore } from '../log-store.ts';
 import { nodeFileIo } from './file-io.ts';
 import type { FileIo } from './file-io.ts';
@@ -13,7 +14,7 @@ import { FRAME_ALIGN, HEADER_BYTES } from './frame.ts';
 import { PageCache } from './page-cache.ts';
 import { BATCH_BYTES_MAX, maxPreambleBytes } from './layout.ts';
 import { asLogError, inspectLog } from './recovery.ts';
-import { SEGMENT_BYTES_DEFAULT, SegmentFiles, segmentBitsOf } from './segment.ts';
+import { BACKUP_FILE, SEGMENT_BYTES_DEFAULT, SegmentFiles, segmentBitsOf } from './segment.ts';
 import { LocalSnapshots } from './snapshots.ts';
 import { SyncStrategy } from './sync-strategy.ts';
 import { LocalWriter } from './writer.ts';
@@ -80,6 +81,7 @@ export class LocalLog implements LogStore {
       {
         identity: () => this.#writer?.identity ?? null,
         durablePos: () => this.#writer?.durablePos ?? 0,
+        epoch: () => this.#writer?.epoch ?? 0,
       },
     );
   }
@@ -108,6 +110,7 @@ export class LocalLog implements LogStore {
     await this.#writer?.fence();
     const files = new SegmentFiles(this.#io, this.#options.dir);
     try {
+      await this.#refuseBackup();
       const found = await inspectLog(files, this.#segmentBytes);
       signal.throwIfAborted();
       this.#segmentBytes = found.table.segmentBytes;
@@ -126,6 +129,13 @@ export class LocalLog implements LogStore {
 
   async close(): Promise<void> {
     await this.#writer?.close();
+  }
+
+  /** Two daemons on two copies of a backup would hand out the same ids: a restored one is another log. */
+  async #refuseBackup(): Promise<void> {
+    const { dir } = this.#options;
+    if (!(await this.#io.readdir(dir)).includes(BACKUP_FILE)) return;
+    throw new LogError('Corrupt', `${dir} is a backup: nothing is written there; use tmqueue restore`);
   }
 
   #partsFor(files: SegmentFiles): LocalLogParts {

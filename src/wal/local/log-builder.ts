@@ -1,5 +1,5 @@
-// A new log written from batches that were read elsewhere, offline: for salvage. One reign, from a segment on that lies behind the old log,
-// so that no position, and so no epoch in a message's id, comes twice.
+// A new log written from batches that were read elsewhere, offline: for salvage, backup and restore. One reign, from a segment on that lies
+// behind the old log, so that no position, and so no epoch in a message's id, comes twice.
 // Invariants: what is there before `finish` is refused by every start; `finish` returns when every byte and name is durable; the lowest
 // segment gets its name last. It must not know records.
 
@@ -33,6 +33,8 @@ export interface BuilderOptions {
   readonly firstSegment: number;
   readonly spaceId: number;
   readonly randomU32: () => number;
+  /** What is behind the last frame of a segment need not be on the disk: nothing is appended to this log. */
+  readonly sparse?: boolean;
   /** Says what a preamble holds, at the moment when one is written. */
   readonly definitions: () => RecordGroup;
 }
@@ -178,8 +180,12 @@ export class LogBuilder {
   /** A segment has its full length, zeros behind its last frame. */
   async #closeSegment(): Promise<void> {
     if (this.#fd < 0) return;
-    const { io, segmentBytes } = this.#options;
+    const { io, segmentBytes, sparse } = this.#options;
     await this.#flush();
+    if (sparse === true && this.#written < segmentBytes) {
+      await io.truncate(this.#fd, segmentBytes);
+      this.#written = segmentBytes;
+    }
     for (; this.#written < segmentBytes; this.#written += ZEROS.length) {
       const zeros = ZEROS.subarray(0, Math.min(ZEROS.length, segmentBytes - this.#written));
       await writeFully({ io, fd: this.#fd }, zeros, this.#written);

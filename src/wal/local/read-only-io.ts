@@ -53,6 +53,9 @@ export function readOnly(io: FileIo, onUnreadable: (block: Unreadable) => void):
     fsyncDir: refuse,
     rename: refuse,
     unlink: refuse,
+    link: refuse,
+    linkCount: (path) => io.linkCount(path),
+    rmdir: refuse,
     lock: refuse,
   };
 }

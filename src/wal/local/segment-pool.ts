@@ -1,7 +1,8 @@
 // Segments ahead of need: prepared (zero-filled) or recycled off the commit path, and the account of the room they give.
 // Invariants: a segment is ready only when its bytes are allocated and its name is durable; numbers follow each other without gaps; old
-// segments leave from the front, one durable step after the other, so what is left is always contiguous; a pinned one waits. A full disk
-// only lowers the room; any other failure ends the log. It must not know frames or batches.
+// segments leave from the front, one durable step after the other, so what is left is always contiguous; a pinned one waits; one with a
+// second name is never recycled, so that a backup which linked it reads what it linked. A full disk only lowers the room; any other failure
+// ends the log. It must not know frames or batches.
 
 import { assert } from '../../base/assert.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -396,7 +397,10 @@ export class SegmentPool {
     const number = this.#retired[this.#retiredHead];
     assert(number !== undefined, 'there is a retired segment');
     const next = this.#current + this.#ready.length + 1;
-    const recycle = this.#ready.length < this.#wanted;
+    // One with a second name is read under it, by a backup: it goes as it is.
+    const isShared = (await files.io.linkCount(files.path(number))) > 1;
+    if (files.isPinned(number)) return;
+    const recycle = this.#ready.length < this.#wanted && !isShared;
     files.forget(number);
     if (recycle) await files.io.rename(files.path(number), files.path(next));
     else await files.io.unlink(files.path(number));

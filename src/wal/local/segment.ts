@@ -10,6 +10,8 @@ export const SEGMENT_BYTES_MIN = 64 * 1024;
 export const SEGMENT_BYTES_MAX = 1024 * 1024 * 1024;
 /** The device's lock, beside the directories of its spaces. */
 export const LOCK_FILE = 'LOCK';
+/** In the directory of a backup, which no daemon writes to. */
+export const BACKUP_FILE = 'BACKUP.json';
 /** Leftovers with this ending are removed at open. */
 export const TEMPORARY_SUFFIX = '.tmp';
 const OPEN_FILES_MAX = 64;
@@ -33,6 +35,11 @@ export function spaceDirectoryName(space: string): string {
   }
   assert(name !== '', 'a queue space has a name');
   return name === LOCK_FILE ? `%4C${name.slice(1)}` : name;
+}
+
+/** The directory of a transaction log on its device: no queue space has such a name. */
+export function tlogDirectoryName(name: string): string {
+  return `.tlog-${spaceDirectoryName(name)}`;
 }
 
 /** The queue space whose directory this is, or null: any other file of a device. */

@@ -25,20 +25,27 @@ interface Footer extends SnapshotInfo {
   readonly crc: number;
 }
 
+/** What is asked of the log that they belong to. */
+export interface SnapshotLog {
+  readonly identity: () => LogIdentity | null;
+  readonly durablePos: () => Pos;
+  /** Of the writer that has the log now. */
+  readonly epoch: () => Epoch;
+}
+
 export class LocalSnapshots implements SnapshotStore {
   private readonly io: FileIo;
   private readonly dir: string;
   private readonly identity: () => LogIdentity | null;
   private readonly durablePos: () => Pos;
+  private readonly epoch: () => Epoch;
 
-  constructor(
-    files: { readonly io: FileIo; readonly dir: string },
-    log: { readonly identity: () => LogIdentity | null; readonly durablePos: () => Pos },
-  ) {
+  constructor(files: { readonly io: FileIo; readonly dir: string }, log: SnapshotLog) {
     this.io = files.io;
     this.dir = files.dir;
     this.identity = log.identity;
     this.durablePos = log.durablePos;
+    this.epoch = log.epoch;
   }
 
   begin(from: Pos, epoch: Epoch): Promise<SnapshotWriter> {
@@ -61,6 +68,8 @@ export class LocalSnapshots implements SnapshotStore {
       await this.io.unlink(path).catch(() => {});
     };
     const commit = async (to: Pos): Promise<SnapshotInfo> => {
+      // What a fenced writer has in memory need not be what the log says.
+      if (epoch !== this.epoch()) throw new LogError('Fenced', 'a checkpoint of a writer that lost the log');
       if (to > this.durablePos()) throw new LogError('Unavailable', `a checkpoint to ${to}: not durable yet`);
       await writeFully({ io: this.io, fd }, this.footer({ from, to, epoch, bytes, crc }), bytes);
       // An older, longer file of that name may have been there.
@@ -80,9 +89,10 @@ export class LocalSnapshots implements SnapshotStore {
     const names = (await this.io.readdir(this.dir)).filter((name) => NAME.test(name)).sort();
     const infos: SnapshotInfo[] = [];
     for (const name of names.toReversed()) {
-      const footer = await this.readFooter(name).catch(() => null);
       // One that cannot even be opened is listed, so that reading it says what is wrong.
-      infos.push(footer ?? { id: name, from: Infinity, to: Number.parseInt(name, 16), bytes: 0 });
+      const unread = { from: Infinity, to: Number.parseInt(name, 16), bytes: 0 };
+      const { from, to, bytes } = await this.readFooter(name).catch(() => unread);
+      infos.push({ id: name, from, to, bytes });
     }
     return infos;
   }

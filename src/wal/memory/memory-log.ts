@@ -34,6 +34,8 @@ export interface MemoryLogOptions {
 export interface StoredBatch extends Batch {
   readonly bytes: Uint8Array;
   readonly end: Pos;
+  /** Ref of the batch before it; 0: it is the first. */
+  readonly follows: Ref;
   durable: boolean;
   /** A preamble before the engine could say its definitions. */
   readonly bare: boolean;
@@ -60,9 +62,10 @@ export class MemoryLog implements LogStore {
   /** In order; the log's content. */
   batches: StoredBatch[] = [];
   readonly byRef = new Map<Ref, StoredBatch>();
-  readonly snapshots = new MemorySnapshots(
-    () => this.batches.findLast((batch) => batch.durable && batch.kind !== 'preamble')?.pos ?? 0,
-  );
+  readonly snapshots = new MemorySnapshots({
+    durablePos: () => this.batches.findLast((batch) => batch.durable && batch.kind !== 'preamble')?.pos ?? 0,
+    epoch: () => this.#writer?.epoch ?? 0,
+  });
   end: Pos;
   segmentEnd: Pos;
   usedBytes = 0;

@@ -14,13 +14,15 @@ const KEPT = 2;
 export class MemorySnapshots implements SnapshotStore {
   private kept: Kept[] = [];
   private readonly durablePos: () => Pos;
+  private readonly epoch: () => Epoch;
   private made = 0;
 
-  constructor(durablePos: () => Pos) {
-    this.durablePos = durablePos;
+  constructor(log: { readonly durablePos: () => Pos; readonly epoch: () => Epoch }) {
+    this.durablePos = log.durablePos;
+    this.epoch = log.epoch;
   }
 
-  begin(from: Pos, _epoch: Epoch): Promise<SnapshotWriter> {
+  begin(from: Pos, epoch: Epoch): Promise<SnapshotWriter> {
     const chunks: Uint8Array[] = [];
     return Promise.resolve({
       write: (chunk: Uint8Array) => {
@@ -28,6 +30,8 @@ export class MemorySnapshots implements SnapshotStore {
         return Promise.resolve();
       },
       commit: (to: Pos) => {
+        if (epoch !== this.epoch())
+          return Promise.reject(new LogError('Fenced', 'a checkpoint of a writer that lost the log'));
         if (to > this.durablePos())
           return Promise.reject(new LogError('Unavailable', `a checkpoint to ${to}: not durable yet`));
         this.made++;

@@ -70,7 +70,10 @@ export class MemoryWriter implements LogWriter {
   async *replay(after: Pos): AsyncGenerator<Batch, void> {
     assert(this.#state === 'opened', 'a log is replayed once');
     this.#state = 'replaying';
+    let before: Ref | null = null;
     for (const batch of this.#log.batches.slice()) {
+      if (before !== null && batch.follows !== before) throw this.#fail(gap(batch));
+      if (batch.kind !== 'preamble') before = batch.ref;
       if (batch.pos <= after && batch.pos !== this.epoch) continue;
       if (batch.pos === this.epoch) this.#state = 'ready';
       yield { ...batch, records: { ...batch.records, bytes: [batch.bytes] } };
@@ -241,7 +244,9 @@ export class MemoryWriter implements LogWriter {
     const end = pos + overhead(group, bytes);
     // A takeover's preamble is written before the epoch is known; it has the epoch that follows.
     const epoch = this.epoch ?? (kind === 'takeover' ? pos : end);
-    const stored = { ref, pos, end, epoch, time: { ...time }, records, kind, bytes, bare, durable: false };
+    const follows = this.#log.batches.findLast((one) => one.kind !== 'preamble')?.ref ?? 0;
+    const state = { follows, bare, durable: false };
+    const stored = { ref, pos, end, epoch, time: { ...time }, records, kind, bytes, ...state };
     this.#log.add(stored);
     return stored;
   }
@@ -274,6 +279,10 @@ function joined(group: RecordGroup): Uint8Array {
     at += chunk.length;
   }
   return bytes;
+}
+
+function gap({ ref, follows }: StoredBatch): LogError {
+  return new LogError('Corrupt', `damage: the batch with the ref ${follows}, before ${ref}, is missing`);
 }
 
 function injected(what: string): LogError {

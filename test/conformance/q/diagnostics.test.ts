@@ -163,16 +163,6 @@ describe('diagnostics', () => {
     expect(await drain(ctx, 'U')).toEqual(['in time']);
   });
 
-  it('[spec 1.3: QMERELEASE] a second space in one transaction, which this release does not serve', async () => {
-    await ctx.tpbegin(60);
-    expect([await sendCode(ctx, 'U'), await sendCode(ctx, 'Q', {}, { qspace: 'BRIEF' })]).toEqual([
-      'OK',
-      'QMERELEASE',
-    ]);
-    expect(await got(ctx, 'Q', {}, { qspace: 'BRIEF' })).toBe('QMERELEASE');
-    await ctx.tpabort();
-  });
-
   it('[spec 1.3: QMENOSPACE] by every exhausted resource', async () => {
     expect(await sendCode(ctx, 'MEMORY')).toBe('QMENOSPACE');
     await ctx.tpenqueue('TIGHT', 'Q', null, 'x');

@@ -1,0 +1,261 @@
+// Commits and rollbacks that are too large for one turn of the loop [DESIGN 4, Slices]: walked in steps, one ending after the other in the
+// order in which they were asked for. Invariants: from the asking on, whatever else is asked of a queue that an ending touches waits for its
+// end, in order; nobody sees a queue while an ending is applied to it; a commit is one batch of the log, however many turns applying it
+// takes; a rollback is a row of records of their own, and what a crash leaves of it is simply unlocked at the next start.
+import { NONE } from '../base/column.ts';
+import type { TransactionId } from '../base/transaction-id.ts';
+import { apply } from '../queue/apply.ts';
+import type { RollbackCommand } from '../queue/command.ts';
+import { REMOVAL, type Removed } from '../queue/event.ts';
+import type { Queue } from '../queue/queue.ts';
+import type { Branch } from '../queue/branches.ts';
+import { ENTRY } from '../queue/tables.ts';
+import type { Pos, Ref } from '../wal/log-store.ts';
+import type { Soon } from './journal.ts';
+import { CHANGE_BYTES, encodeEvent, REMOVAL_BYTES } from './record.ts';
+import { RecordBuffer } from './record-buffer.ts';
+import type { BatchNumber, Held, Work } from './request.ts';
+import type { SpaceEngine } from './space-engine.ts';
+
+/** Entries of one slice, and how long it may take: beside it in the same turn there is a slice of upkeep, and what the network brings. */
+const SLICE = { ENTRIES: 1000, MS: 4 } as const;
+/** Entries between two looks at the clock. */
+const STEP_ENTRIES = 50;
+
+/** An ending by its steps: each `yield` is a place where the turn may end. Returns the batch that holds its last record. */
+export type Steps = Generator<void, BatchNumber>;
+
+/** What walking an ending needs to know of it. */
+export interface EndingTerms {
+  /** What is asked of these waits. */
+  readonly queues: Iterable<Queue>;
+  readonly steps: Steps;
+}
+
+interface Ending extends EndingTerms {
+  readonly number: number;
+  readonly queues: ReadonlySet<Queue>;
+  /** What waits for the batch that holds its last record. */
+  readonly held: Held[];
+}
+
+export class Endings {
+  /** A branch with more to do than this is walked in slices of this. */
+  sliceEntries: number = SLICE.ENTRIES;
+  /** All up to this number are over. */
+  over = 0;
+  /** The log from behind this batch on is needed for what is being applied; Infinity: nothing is. */
+  from: Pos = Infinity;
+  /** The batch that is being applied. */
+  ref: Ref = Infinity;
+  private readonly engine: SpaceEngine;
+  private readonly soon: Soon;
+  /** In order; the first one is being walked. */
+  private readonly asked: Ending[] = [];
+  private lastAsked = 0;
+  private scheduled = false;
+  /** What waits until the ending of that number is over. */
+  private waiting: { readonly number: number; readonly run: () => void }[] = [];
+  /** The branch whose removals are in the log and not yet applied; 0: none. */
+  private leaving = NONE;
+
+  constructor(engine: SpaceEngine, soon: Soon) {
+    this.engine = engine;
+    this.soon = soon;
+  }
+
+  isLarge(entries: number): boolean {
+    return entries > this.sliceEntries && !this.engine.settlesLater;
+  }
+
+  /** Whether something that touches this queue was asked for and is not over: what is asked now has to wait. */
+  isHeld(queue: Queue): boolean {
+    return queue.ending > this.over;
+  }
+  get isBusy(): boolean {
+    return this.lastAsked > this.over;
+  }
+
+  /** Calls back when all that touches this queue (null: any queue) and was asked for before is over; in the order of asking. */
+  whenFree(queue: Queue | null, run: () => void): void {
+    this.waiting.push({ number: queue === null ? this.lastAsked : queue.ending, run });
+  }
+  /** While something is under way: resolves when all that was asked for is over, or given up. */
+  settled(): Promise<void> | null {
+    return this.isBusy ? new Promise((resolve) => this.whenFree(null, resolve)) : null;
+  }
+
+  /** Whether the entry's removal is in the log already: it must not be logged again. */
+  isLeaving(entry: number): boolean {
+    const { entries } = this.engine.space;
+    return (
+      this.leaving !== NONE &&
+      entries.state.get(entry) === ENTRY.LOCKED &&
+      entries.owner.get(entry) === this.leaving
+    );
+  }
+
+  /** Walks an ending when those before it are over. What it returns is what to `hold` for: below 0, the ending's number. */
+  begin({ queues, steps }: EndingTerms): BatchNumber {
+    this.lastAsked++;
+    const ending: Ending = { number: this.lastAsked, queues: new Set(queues), steps, held: [] };
+    for (const queue of ending.queues) queue.ending = ending.number;
+    this.asked.push(ending);
+    this.schedule();
+    return -ending.number;
+  }
+
+  /** With `transaction` the log says that this one committed. */
+  commit(work: Work, transaction: TransactionId | null): BatchNumber {
+    const queues = [...this.queuesOf(work.branch), ...work.queues.keys()];
+    return this.begin({ queues, steps: this.commitSteps(work, transaction) });
+  }
+
+  rollback(work: Work): BatchNumber {
+    const { space } = this.engine;
+    const errorQueue = space.queue(space.errorQueue);
+    const queues = [...this.queuesOf(work.branch), ...(errorQueue === undefined ? [] : [errorQueue])];
+    // Times and ids are those of the moment at which it was asked for.
+    const newId = this.engine.newIds(work.branch.locks);
+    return this.begin({ queues, steps: this.rollbackSteps(work, { ...this.engine.now(), newId }) });
+  }
+
+  /** Lets `held` go when the ending is over and its last record durable. */
+  hold(batch: BatchNumber, held: Held): void {
+    const { journal } = this.engine;
+    const ending = this.asked.find(({ number }) => number === -batch);
+    if (journal.failure !== null) held.failed();
+    else if (ending === undefined) journal.hold(journal.batch, held);
+    else ending.held.push(held);
+  }
+
+  /** The log died: nothing is walked any more, and what waits looks for itself. */
+  fail(): void {
+    const ended = this.asked.splice(0);
+    this.over = this.lastAsked;
+    for (const { held } of ended) for (const one of held) one.failed();
+    this.release();
+  }
+
+  private queuesOf(branch: Branch): Queue[] {
+    const { space } = this.engine;
+    return branch.queues.map((number) => space.queueByNumber(number)).filter((queue) => queue !== undefined);
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.asked.length === 0) return;
+    this.scheduled = true;
+    const run = (): void => {
+      this.scheduled = false;
+      if (this.engine.journal.failure === null) this.slice();
+    };
+    const ahead = this.engine.journal.pace();
+    if (ahead === null) this.soon(run);
+    else void ahead.then(run);
+  }
+
+  private slice(): void {
+    const { engine } = this;
+    const [ending] = this.asked;
+    if (ending === undefined) return;
+    for (const queue of ending.queues) queue.walked = true;
+    engine.space.batch = engine.journal.batch;
+    const untilMs = engine.monoMs() + SLICE.MS;
+    let step = ending.steps.next();
+    for (let left = this.sliceEntries - STEP_ENTRIES; left > 0; left -= STEP_ENTRIES) {
+      if (step.done === true || engine.monoMs() >= untilMs) break;
+      step = ending.steps.next();
+    }
+    if (step.done === true) this.end(ending, step.value);
+    engine.settle();
+    this.schedule();
+  }
+
+  private end(ending: Ending, batch: BatchNumber): void {
+    const { engine } = this;
+    this.asked.shift();
+    this.over = ending.number;
+    for (const queue of ending.queues) {
+      queue.walked = false;
+      engine.thresholds.touched(queue);
+    }
+    for (const held of ending.held) engine.journal.hold(batch, held);
+    // Those who were parked before it was asked for, then those who came after.
+    engine.offerAgain(ending.queues);
+    this.release();
+    engine.upkeep.goOn();
+  }
+
+  private release(): void {
+    const ready = this.waiting.filter(({ number }) => number <= this.over);
+    this.waiting = this.waiting.filter(({ number }) => number > this.over);
+    for (const { run } of ready) run();
+  }
+
+  /** Where the turn may end: after every so many entries. */
+  private isPause(done: number): boolean {
+    return done % Math.min(STEP_ENTRIES, this.sliceEntries) === 0;
+  }
+
+  /** The removals are encoded first, then everything is in the log in one piece, then it is applied. */
+  private *commitSteps(work: Work, transaction: TransactionId | null): Steps {
+    const { engine } = this;
+    const { space, journal } = engine;
+    const { branch } = work;
+    const removals = new RecordBuffer();
+    let done = 0;
+    for (let entry = branch.first; entry !== NONE; entry = space.entries.left(entry)) {
+      const event = this.removalOf(entry);
+      if (event.persistent) encodeEvent(removals, event);
+      if (this.isPause(++done)) yield;
+    }
+    this.from = journal.lastPos;
+    this.ref = journal.ref;
+    this.leaving = branch.number;
+    const { batch } = journal;
+    // New labels for neighbours belong to the same batch; they are known only when all else is applied.
+    if (work.placements.length > 0) journal.keepOpen(true);
+    if (transaction !== null) engine.sayCommitted(transaction);
+    if (removals.count > 0) journal.records.adopt(removals);
+    const arrivals = engine.enqueues.beginCommit(work);
+    journal.changed(removals.count * REMOVAL_BYTES);
+    yield;
+    while (branch.locks > 0) {
+      apply(space, this.removalOf(branch.first));
+      if (this.isPause(++done)) yield;
+    }
+    this.leaving = NONE;
+    for (const _ of arrivals) if (this.isPause(++done)) yield;
+    journal.keepOpen(false);
+    this.from = Infinity;
+    this.ref = Infinity;
+    space.branches.close(branch);
+    return batch;
+  }
+
+  private *rollbackSteps(work: Work, given: Pick<RollbackCommand, 'nowMs' | 'wallMs' | 'newId'>): Steps {
+    const { engine } = this;
+    const { branch } = work;
+    let done = 0;
+    for (const _ of engine.enqueues.rollbackSteps(work)) if (this.isPause(++done)) yield;
+    const command = {
+      kind: 'rollback',
+      branch: branch.number,
+      limit: 1,
+      ...given,
+      mayMove: () => engine.journal.reserveSmall(CHANGE_BYTES),
+    } as const;
+    while (branch.locks > 0) {
+      engine.run(command);
+      if (this.isPause(++done)) yield;
+    }
+    engine.space.branches.close(branch);
+    return engine.journal.batch;
+  }
+
+  private removalOf(entry: number): Removed {
+    const { space } = this.engine;
+    const persistent = space.isPersistent(entry);
+    return { kind: 'removed', id: space.id(entry), persistent, reason: REMOVAL.DEQUEUED };
+  }
+}
