@@ -1,7 +1,8 @@
 // Columns: per-row state kept in typed arrays, outside the garbage-collected heap. Rows are small integers from 1 (0 means "none").
 // A column grows by whole chunks, so that growing never copies what is there and never pauses the loop; it does not shrink. Only the first
 // chunk starts small and doubles: an empty space costs kilobytes, not megabytes.
-// All rows of a table share one RowAllocator; a column knows nothing of which rows are in use.
+// All rows of a table share one RowAllocator; a column knows nothing of which rows are in use. What was never written takes no memory: a value
+// that most rows do not have is 0 in those, and not set.
 
 const CHUNK_BITS = 16;
 const CHUNK_ROWS = 1 << CHUNK_BITS;
@@ -21,23 +22,13 @@ function rowsFor(row: number): number {
   return rows;
 }
 
-/** One value a row. `get` of a row that was never ensured is a programming error. */
-export class Column<A extends NumberArray> {
-  private readonly chunks: A[] = [];
-  private readonly make: (length: number) => A;
+/** One value a row, 0 in a row that nobody set. `get` of a row that was never ensured is a programming error. */
+export abstract class Column<A extends NumberArray> {
+  protected readonly chunks: A[] = [];
 
-  constructor(make: (length: number) => A) {
-    this.make = make;
-  }
-
-  get(row: number): number {
-    // The index is in range by construction; the check is the array's own.
-    return (this.chunks[row >>> CHUNK_BITS] as A)[row & CHUNK_MASK] as number;
-  }
-
-  set(row: number, value: number): void {
-    (this.chunks[row >>> CHUNK_BITS] as A)[row & CHUNK_MASK] = value;
-  }
+  abstract get(row: number): number;
+  abstract set(row: number, value: number): void;
+  protected abstract make(length: number): A;
 
   /** Makes rows up to and including `row` usable. */
   ensure(row: number): void {
@@ -55,17 +46,68 @@ export class Column<A extends NumberArray> {
   }
 }
 
+// Each kind has a `get` and a `set` of its own: one that meets four kinds of arrays looks at each access which it is. The index is in range
+// by construction; the check is the array's own.
+
+class U8Column extends Column<Uint8Array> {
+  get(row: number): number {
+    return (this.chunks[row >>> CHUNK_BITS] as Uint8Array)[row & CHUNK_MASK] as number;
+  }
+  set(row: number, value: number): void {
+    (this.chunks[row >>> CHUNK_BITS] as Uint8Array)[row & CHUNK_MASK] = value;
+  }
+  protected make(length: number): Uint8Array {
+    return new Uint8Array(length);
+  }
+}
+
+class U16Column extends Column<Uint16Array> {
+  get(row: number): number {
+    return (this.chunks[row >>> CHUNK_BITS] as Uint16Array)[row & CHUNK_MASK] as number;
+  }
+  set(row: number, value: number): void {
+    (this.chunks[row >>> CHUNK_BITS] as Uint16Array)[row & CHUNK_MASK] = value;
+  }
+  protected make(length: number): Uint16Array {
+    return new Uint16Array(length);
+  }
+}
+
+class U32Column extends Column<Uint32Array> {
+  get(row: number): number {
+    return (this.chunks[row >>> CHUNK_BITS] as Uint32Array)[row & CHUNK_MASK] as number;
+  }
+  set(row: number, value: number): void {
+    (this.chunks[row >>> CHUNK_BITS] as Uint32Array)[row & CHUNK_MASK] = value;
+  }
+  protected make(length: number): Uint32Array {
+    return new Uint32Array(length);
+  }
+}
+
+class F64Column extends Column<Float64Array> {
+  get(row: number): number {
+    return (this.chunks[row >>> CHUNK_BITS] as Float64Array)[row & CHUNK_MASK] as number;
+  }
+  set(row: number, value: number): void {
+    (this.chunks[row >>> CHUNK_BITS] as Float64Array)[row & CHUNK_MASK] = value;
+  }
+  protected make(length: number): Float64Array {
+    return new Float64Array(length);
+  }
+}
+
 export function u8Column(): Column<Uint8Array> {
-  return new Column((length) => new Uint8Array(length));
+  return new U8Column();
 }
 export function u16Column(): Column<Uint16Array> {
-  return new Column((length) => new Uint16Array(length));
+  return new U16Column();
 }
 export function u32Column(): Column<Uint32Array> {
-  return new Column((length) => new Uint32Array(length));
+  return new U32Column();
 }
 export function f64Column(): Column<Float64Array> {
-  return new Column((length) => new Float64Array(length));
+  return new F64Column();
 }
 
 /** A fixed number of bytes a row. */
@@ -142,6 +184,11 @@ export class RowAllocator {
   /** The highest row ever taken. */
   get rowsMax(): number {
     return this.top;
+  }
+
+  /** Whether the next row was never in use: its columns are all 0. */
+  get nextIsFresh(): boolean {
+    return this.free === NONE;
   }
 
   take(): number {

@@ -18,11 +18,22 @@ export abstract class HashIndex {
   private moveAt = 0;
   /** Handles in the index. */
   size = 0;
+  /** Nobody waits for a single operation now: it grows all at once, and no look-up goes to two tables. */
+  growsAtOnce = false;
 
   /** The hash of a row that is in the index (any 32-bit integer). */
   protected abstract hashOf(handle: number): number;
   /** Whether the row has the key that the subclass was just asked to find. */
   protected abstract matches(handle: number): boolean;
+
+  /** Makes room for so many handles, so that adding them moves none. Assumes: the index is empty. */
+  reserve(count: number): void {
+    assert(this.size === 0 && this.old === null, 'an index is sized before it is filled', this.size);
+    let slots = SLOTS_MIN;
+    while (slots * 3 < (count + 1) * 4) slots *= 2;
+    this.slots = new Uint32Array(slots);
+    this.used = 0;
+  }
 
   add(handle: number): void {
     this.step();
@@ -102,6 +113,7 @@ export abstract class HashIndex {
     this.moveAt = 0;
     this.slots = new Uint32Array(slots);
     this.used = 0;
+    while (this.growsAtOnce && this.old !== null) this.step();
   }
 }
 

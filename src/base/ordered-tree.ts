@@ -41,12 +41,64 @@ export class OrderedTree {
     return root;
   }
 
+  /** Adds `row`, which comes after all that is in the tree: nothing is compared. Returns the new root. */
+  append(root: number, row: number): number {
+    const { links } = this;
+    const rank = rankOf(row);
+    let parent = NONE;
+    let at = root;
+    while (at !== NONE && rankOf(at) >= rank) {
+      parent = at;
+      at = links.right(at);
+    }
+    links.setLeft(row, at);
+    links.setRight(row, NONE);
+    if (parent === NONE) return row;
+    links.setRight(parent, row);
+    return root;
+  }
+
+  /** The tree of rows that are in order and in no tree, in linear time; returns its root. The same tree as if each had been inserted. */
+  build(rows: Uint32Array): number {
+    const { links } = this;
+    // From the root to the last row, always to the right.
+    const spine: number[] = [];
+    const ranks: number[] = [];
+    let depth = 0;
+    for (const row of rows) {
+      const rank = rankOf(row);
+      let below = NONE;
+      while (depth > 0 && (ranks[depth - 1] as number) < rank) {
+        depth--;
+        below = spine[depth] as number;
+      }
+      links.setLeft(row, below);
+      links.setRight(row, NONE);
+      if (depth > 0) links.setRight(spine[depth - 1] as number, row);
+      spine[depth] = row;
+      ranks[depth] = rank;
+      depth++;
+    }
+    return spine[0] ?? NONE;
+  }
+
   /** Removes `row`, which is in the tree; returns the new root. */
   remove(root: number, row: number, before: Before): number {
     const { links } = this;
     let parent = NONE;
-    let parentLeft = false;
+    let parentLeft = true;
     let at = root;
+    if (links.left(row) === NONE) {
+      // Mostly it is the first one: that is found without a comparison.
+      for (let left = links.left(at); left !== NONE; left = links.left(at)) {
+        parent = at;
+        at = left;
+      }
+      if (at !== row) {
+        parent = NONE;
+        at = root;
+      }
+    }
     while (at !== row) {
       assert(at !== NONE, 'a row is not in the tree', row);
       parent = at;
@@ -67,6 +119,14 @@ export class OrderedTree {
     let at = root;
     if (at === NONE) return NONE;
     for (let left = this.links.left(at); left !== NONE; left = this.links.left(at)) at = left;
+    return at;
+  }
+
+  /** The last row in order, or 0. */
+  last(root: number): number {
+    let at = root;
+    if (at === NONE) return NONE;
+    for (let right = this.links.right(at); right !== NONE; right = this.links.right(at)) at = right;
     return at;
   }
 

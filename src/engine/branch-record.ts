@@ -120,11 +120,18 @@ export class BranchRecords {
     if (event.kind === 'branchPrepared') {
       this.branch = event.branch;
       this.left = event.enqueued;
-    } else if (this.left > 0 && event.kind === 'enqueued') {
-      this.left--;
-      return { ...event, branch: this.branch };
+    } else if (event.kind === 'enqueued') {
+      const branch = this.ofMessage();
+      return branch === 0 ? event : { ...event, branch };
     }
     return event;
+  }
+
+  /** The branch of a message that comes now; 0: of none. */
+  ofMessage(): number {
+    if (this.left === 0) return 0;
+    this.left--;
+    return this.branch;
   }
 }
 

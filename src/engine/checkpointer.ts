@@ -2,23 +2,14 @@
 // batch appended when the scan begins through the last one that it may have seen. Put in place only when the log is durable through that. A
 // checkpoint only saves time: one that fails (a full disk) is given up with a line in the log, and the next is tried later.
 import type { LogStore, LogWriter, SnapshotWriter } from '../wal/log-store.ts';
-import {
-  CHECKPOINT_FORMAT,
-  jsonSection,
-  recordsSection,
-  ROW_BYTES_MAX,
-  SECTION,
-  section,
-  writeRow,
-} from './checkpoint-format.ts';
+import { CHECKPOINT_FORMAT, jsonSection, recordsSection, SECTION, section } from './checkpoint-format.ts';
+import { BLOCK_ROWS, RowWriter } from './checkpoint-rows.ts';
 import { checkpointRecords, definitionRecords } from './definitions.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
-/** Rows of one slice: about a millisecond. */
-const SLICE_ROWS = 4096;
-const CHUNK_BYTES = SLICE_ROWS * ROW_BYTES_MAX;
-/** What is written, per second. */
+/** What is written, per second, once so much of it was. */
 const RATE_BYTES = 32 * 1024 * 1024;
+const UNPACED_BYTES = 1024 * 1024;
 /** The next one begins when so much was appended since the last: units of the log, or this share of what is live. */
 const TAIL = { UNITS: 4, SHARE: 1 / 4 } as const;
 
@@ -93,31 +84,25 @@ export class Checkpointer {
       await out.write(part);
       bytes += part.length;
       const aheadMs = (bytes / RATE_BYTES) * 1000 - (engine.monoMs() - startedMs);
-      if (bytes > CHUNK_BYTES && aheadMs > 1) await engine.delay(aheadMs);
+      if (bytes > UNPACED_BYTES && aheadMs > 1) await engine.delay(aheadMs);
     };
-    await write(jsonSection(SECTION.HEAD, { format: CHECKPOINT_FORMAT, time: engine.time.stamp() }));
+    const head = { format: CHECKPOINT_FORMAT, time: engine.time.stamp(), rows: space.messages.live };
+    await write(jsonSection(SECTION.HEAD, head));
     await write(recordsSection(checkpointRecords(space)));
-    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    const writer = new RowWriter(space);
     let types = 0;
-    let rows = 0;
     // Rows above those of now are enqueued after `from`: the log's tail has them.
     const last = space.messages.rowsMax;
-    for (let row = 1; row <= last && !this.isOver;) {
-      let at = 0;
-      const end = Math.min(last, row + SLICE_ROWS - 1);
-      for (; row <= end; row++) {
-        const to = writeRow(space, row, { into: chunk, at });
-        if (to > at) rows++;
-        at = to;
-      }
+    for (let row = 1; row <= last && !this.isOver; row += BLOCK_ROWS) {
+      const rows = writer.write(row, Math.min(last, row + BLOCK_ROWS - 1));
       const known = space.typeNames();
       if (known.length > types) await write(jsonSection(SECTION.TYPES, known));
       types = known.length;
-      if (at > 0) await write(section(SECTION.ROWS, chunk.subarray(0, at)));
+      if (rows !== null) await write(section(SECTION.ROWS, rows));
       await engine.nextTurn();
     }
     // Queues that rows were moved to meanwhile.
     await write(recordsSection(definitionRecords(space)));
-    await write(jsonSection(SECTION.END, { rows }));
+    await write(jsonSection(SECTION.END, { rows: writer.rows }));
   }
 }

@@ -23,6 +23,19 @@ const HEAD_BYTES = 72;
 /** Type code of a buffer type that has no number of its own: its name stands in the variable part. */
 const NAMED_TYPE = 255;
 
+/** Where the parts of an ENQUEUED record are that a replay reads itself. */
+export const ENQUEUED = {
+  PRIORITY: 2,
+  TYPE: 3,
+  ID: ID_AT,
+  QUEUE: QUEUE_AT,
+  RETRIES: RETRIES_AT,
+  DUE: DUE_AT,
+  FLAGS: FLAGS_AT,
+  HEAD_BYTES,
+  NAMED_TYPE,
+} as const;
+
 /** ENQUEUED_TIMED only: EXTRA bits, the two qualities of service (low and high half), and the times at the end of the variable part. */
 const EXTRA_AT = 70;
 const QOS_AT = 71;

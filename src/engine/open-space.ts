@@ -1,12 +1,10 @@
 // Opening a space: take over its log, replay every batch through `apply`, and hand out an engine that may serve. A local start is
 // "take over, replay, serve" like any other [log port].
-import { apply } from '../queue/apply.ts';
-import type { LoggedEvent, RecordPlace } from '../queue/event.ts';
+import { beginLoading, endLoading } from '../queue/load.ts';
 import { QueueSpace } from '../queue/space.ts';
-import { LogError, type Batch, type LogStore, type Pos } from '../wal/log-store.ts';
+import { LogError, type LogStore, type Pos } from '../wal/log-store.ts';
 import { definitionRecords } from './definitions.ts';
-import { BranchRecords } from './branch-record.ts';
-import { decodeEvent } from './record.ts';
+import { Replay } from './replay.ts';
 import { restore } from './restore.ts';
 import { SpaceClock } from './space-clock.ts';
 import { SpaceEngine, type EnginePorts } from './space-engine.ts';
@@ -27,6 +25,7 @@ export async function openSpace(
   const make = (): QueueSpace => {
     const space = new QueueSpace(writer.spaceId);
     space.units.unitOf = (ref) => writer.unitOf(ref);
+    beginLoading(space);
     return space;
   };
   const { space, after, to, time: known } = await restore(store, make, { ulog: ports.ulog, signal });
@@ -34,6 +33,7 @@ export async function openSpace(
   if (last < to) throw endsEarly(last, to);
   const time = new SpaceClock(ports.clock);
   if (known !== null) time.learn(known);
+  const replay = new Replay(space);
   const progress = new Progress(ports, store.stat());
   let tail = 0;
   for await (const batch of writer.replay(after)) {
@@ -41,10 +41,11 @@ export async function openSpace(
     // A takeover's record is the log's own, and its space time is the one before the stop: no pair to learn from.
     if (batch.kind === 'takeover') continue;
     time.learn(batch.time);
-    replayBatch(space, batch);
+    replay.batch(batch);
     tail += batch.records.bytes[0]?.length ?? 0;
     progress.at(batch.pos);
   }
+  endLoading(space);
   time.start();
   for (const queue of space.queues()) queue.beginCounts();
   writer.setPreamble(() => definitionRecords(space).group());
@@ -72,26 +73,5 @@ class Progress {
     if (clock.monoMs() - this.saidMs < PROGRESS_MS) return;
     this.saidMs = clock.monoMs();
     ulog.info('recovery goes on', { megabytesRead: Math.round((pos - this.first) / 1e6) });
-  }
-}
-
-function replayBatch(space: QueueSpace, { records, ref, pos }: Batch): void {
-  const [bytes] = records.bytes; // replay hands out a batch as one chunk
-  if (bytes === undefined) return;
-  const next = new BranchRecords();
-  for (let i = 0; i < records.count; i++) {
-    const offset = records.starts[i] as number;
-    const end = i + 1 < records.count ? (records.starts[i + 1] as number) : bytes.length;
-    const place = { ref, offset, length: end - offset };
-    apply(space, next.take(readEvent(bytes.subarray(offset, end), place, pos)));
-  }
-}
-
-function readEvent(record: Uint8Array, place: RecordPlace, pos: number): LoggedEvent {
-  try {
-    return decodeEvent(record, place);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new LogError('Corrupt', `batch at ${pos}, record at ${place.offset}: ${reason}`, { cause: error });
   }
 }

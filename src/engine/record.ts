@@ -1,6 +1,6 @@
 // Events ↔ record bytes. The byte boxes are in src/wal/FORMAT.md, "Records"; numbers are little-endian. A kind or a field position never
 // changes its meaning; a new version of a record is a new kind.
-import { QUEUE_DEFAULTS, SPACE_DEFAULTS } from '../queue/attributes.ts';
+import { QUEUE_DEFAULTS, SPACE_DEFAULTS, withoutDefaults } from '../queue/attributes.ts';
 import type {
   Enqueued,
   LoggedEvent,
@@ -51,10 +51,16 @@ export function encodeEvent(buffer: RecordBuffer, event: Exclude<LoggedEvent, En
       writeAboutQueue(buffer, RECORD.DOOMED, { queue: event.queue, first: 0, second: 0 });
       break;
     case 'queueDefined':
-      writeJson(buffer, RECORD.QUEUE, { queue: event.queue, ...event.attributes });
+      writeJson(buffer, RECORD.QUEUE, {
+        queue: event.queue,
+        ...withoutDefaults(event.attributes, QUEUE_DEFAULTS),
+      });
       break;
     case 'spaceDefined':
-      writeJson(buffer, RECORD.SPACE, { nextQueue: event.nextQueue, ...event.attributes });
+      writeJson(buffer, RECORD.SPACE, {
+        nextQueue: event.nextQueue,
+        ...withoutDefaults(event.attributes, SPACE_DEFAULTS),
+      });
       break;
     default:
       encodeBranchEvent(buffer, event);

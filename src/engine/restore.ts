@@ -1,7 +1,8 @@
 // From a checkpoint to a space: the newest one that reads well and that the log still reaches back to. What follows it in the log makes it
 // current. Rows of a queue that was made while the checkpoint was taken wait for its end, where that queue is named.
 import type { Ulog } from '../base/ulog.ts';
-import { apply } from '../queue/apply.ts';
+import { apply, arrive } from '../queue/apply.ts';
+import { Arrival } from '../queue/arrival.ts';
 import type { Joined } from '../queue/event.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import {
@@ -14,11 +15,12 @@ import {
 import {
   CHECKPOINT_FORMAT,
   readRecords,
-  readRow,
   SECTION,
+  SECTION_HEAD_BYTES,
   type CheckpointHead,
-  type ReadRow,
 } from './checkpoint-format.ts';
+import { RowReader, type RowSink } from './checkpoint-rows.ts';
+import { decodeEvent } from './record.ts';
 
 export interface Restored {
   readonly space: QueueSpace;
@@ -45,7 +47,7 @@ export async function restore(
     // The log has left its beginning behind: it is enough without it.
     if (info.from < first) continue;
     try {
-      const reader = new Reader(make(), ports.signal);
+      const reader = new Reader(make(), { rowsMax: info.bytes / ROW_BYTES_MIN, signal: ports.signal });
       for await (const chunk of store.snapshots.read(info.id)) reader.take(chunk);
       return reader.end(info);
     } catch (error) {
@@ -57,40 +59,69 @@ export async function restore(
   return { space: make(), after: 0, to: 0, time: null };
 }
 
-class Reader {
+/** A block's row takes at least this much: what only its number, place and record differ in. */
+const ROW_BYTES_MIN = 4;
+
+/** A row of a queue that is named later. */
+interface Waiting {
+  readonly arrival: Arrival;
+  readonly placed: Buffer | null;
+}
+
+class Reader implements RowSink {
   private readonly space: QueueSpace;
+  private readonly rowsMax: number;
   private readonly signal: AbortSignal;
-  private rest: Buffer = Buffer.alloc(0);
+  /** What has come and is not read yet. */
+  private pending: Buffer = Buffer.alloc(0);
+  private filled = 0;
   private head: CheckpointHead | null = null;
-  private types: [string, string][] = [];
-  private readonly waiting: ReadRow[] = [];
+  /** Codes of the space by those of the checkpoint. */
+  private types: number[] = [];
+  private readonly reader = new RowReader();
+  private readonly waiting: Waiting[] = [];
   /** What prepared branches held when the checkpoint began: their entries are among the rows. */
   private readonly members: Joined[] = [];
   private rows = 0;
   private expected = -1;
 
-  constructor(space: QueueSpace, signal: AbortSignal) {
+  constructor(space: QueueSpace, { rowsMax, signal }: { rowsMax: number; signal: AbortSignal }) {
     this.space = space;
+    this.rowsMax = rowsMax;
     this.signal = signal;
   }
 
   take(chunk: Uint8Array): void {
     this.signal.throwIfAborted();
-    const bytes = this.rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.rest, chunk]);
+    this.keep(chunk);
     let at = 0;
-    while (at + 5 <= bytes.length) {
-      const end = at + 5 + bytes.readUInt32LE(at + 1);
-      if (end > bytes.length) break;
-      this.section(bytes[at] as number, bytes.subarray(at + 5, end));
+    while (at + SECTION_HEAD_BYTES <= this.filled) {
+      const start = at + SECTION_HEAD_BYTES;
+      const end = start + this.pending.readUInt32LE(at + 1);
+      if (end > this.filled) break;
+      this.section(this.pending[at] as number, this.pending.subarray(start, end));
       at = end;
     }
-    this.rest = bytes.subarray(at);
+    this.pending.copyWithin(0, at, this.filled);
+    this.filled -= at;
+  }
+
+  /** Puts the chunk behind what is left of those before it. */
+  private keep(chunk: Uint8Array): void {
+    const bytes = this.filled + chunk.length;
+    if (bytes > this.pending.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * bytes);
+      this.pending.copy(larger, 0, 0, this.filled);
+      this.pending = larger;
+    }
+    this.pending.set(chunk, this.filled);
+    this.filled = bytes;
   }
 
   end(info: SnapshotInfo): Restored {
-    if (this.head === null || this.expected !== this.rows || this.rest.length > 0)
+    if (this.head === null || this.expected !== this.rows || this.filled > 0)
       throw new LogError('Corrupt', `${info.id} is not whole: ${this.rows} rows of ${this.expected}`);
-    for (const row of this.waiting) this.put(row);
+    for (const { arrival, placed } of this.waiting) this.put(arrival, placed);
     for (const event of this.members) apply(this.space, event);
     return { space: this.space, after: info.from, to: info.to, time: this.head.time };
   }
@@ -98,12 +129,7 @@ class Reader {
   private section(type: number, payload: Buffer): void {
     switch (type) {
       case SECTION.HEAD:
-        this.head = JSON.parse(payload.toString()) as CheckpointHead;
-        if (this.head.format > CHECKPOINT_FORMAT)
-          throw new LogError(
-            'Corrupt',
-            `format ${this.head.format}, this program reads up to ${CHECKPOINT_FORMAT}`,
-          );
+        this.takeHead(JSON.parse(payload.toString()) as CheckpointHead);
         return;
       case SECTION.RECORDS:
         for (const event of readRecords(payload)) {
@@ -112,10 +138,12 @@ class Reader {
         }
         return;
       case SECTION.TYPES:
-        this.types = JSON.parse(payload.toString()) as [string, string][];
+        this.types = (JSON.parse(payload.toString()) as [string, string][]).map(([name, subtype]) =>
+          this.space.typeCode(name, subtype),
+        );
         return;
       case SECTION.ROWS:
-        this.readRows(payload);
+        this.rows += this.reader.read(payload, this.types, this);
         return;
       case SECTION.END:
         this.expected = (JSON.parse(payload.toString()) as { rows: number }).rows;
@@ -125,18 +153,24 @@ class Reader {
     }
   }
 
-  private readRows(payload: Buffer): void {
-    for (let at = 0; at < payload.length;) {
-      const row = readRow(payload, at, this.types);
-      at = row.end;
-      this.rows++;
-      if (this.space.queueByNumber(row.enqueued.queue) === undefined) this.waiting.push(row);
-      else this.put(row);
+  private takeHead(head: CheckpointHead): void {
+    if (head.format !== CHECKPOINT_FORMAT) {
+      throw new LogError('Corrupt', `it has format ${head.format}, this program reads ${CHECKPOINT_FORMAT}`);
     }
+    this.head = head;
+    this.space.msgids.reserve(Math.min(head.rows, this.rowsMax));
   }
 
-  private put({ enqueued, placed }: ReadRow): void {
-    apply(this.space, enqueued);
-    if (placed !== null) apply(this.space, placed);
+  row(arrival: Arrival, placed: Buffer | null): void {
+    if (this.space.queueByNumber(arrival.queue) !== undefined) return this.put(arrival, placed);
+    const corrid = arrival.corrid?.slice() ?? null;
+    const kept = Object.assign(new Arrival(), arrival, { corrid });
+    this.waiting.push({ arrival: kept, placed: placed === null ? null : Buffer.from(placed) });
+  }
+
+  private put(arrival: Arrival, placed: Buffer | null): void {
+    arrive(this.space, arrival, true);
+    if (placed === null) return;
+    apply(this.space, decodeEvent(placed, { ref: 0, offset: 0, length: placed.length }));
   }
 }

@@ -3,6 +3,7 @@
 import { assert } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import type { HeapItem } from '../base/heap.ts';
+import type { RowList } from '../base/row-list.ts';
 import type { Before, OrderedTree } from '../base/ordered-tree.ts';
 
 export interface AgendaRules {
@@ -32,6 +33,14 @@ export class Agenda implements HeapItem {
     const { tree, before, instantOf } = this.rules;
     this.root = tree.insert(this.root, entry, before);
     if (instantOf(entry) < this.nextMs) this.setNext(instantOf(entry));
+  }
+
+  /** What is on it after a log was read; nothing was before. */
+  fill(entries: RowList): void {
+    const { tree, before, instantOf } = this.rules;
+    this.root = tree.build(entries.sorted(before));
+    const first = this.first();
+    if (first !== NONE) this.setNext(instantOf(first));
   }
 
   remove(entry: number): void {

@@ -3,12 +3,12 @@
 // Whatever is done to non-persistent messages is live only: a log never names them.
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
+import type { Arrival } from './arrival.ts';
 import { CLOCK, MEMBER, REMOVAL } from './event.ts';
 import type {
   BranchEnded,
   BranchPrepared,
   Committed,
-  Enqueued,
   Event,
   Joined,
   Moved,
@@ -26,7 +26,7 @@ import { ENTRY } from './tables.ts';
 export function apply(space: QueueSpace, event: Event): void {
   switch (event.kind) {
     case 'enqueued':
-      return applyEnqueued(space, event);
+      return arrive(space, space.arrival.take(space, event), false);
     case 'removed':
       return applyRemoved(space, event);
     case 'retried':
@@ -133,63 +133,63 @@ function applyToQueue(
   else space.doom(queue);
 }
 
-function applyEnqueued(space: QueueSpace, event: Enqueued): void {
+/** `isNew`: no message has this id. Else live it was made a moment ago, unless it is restated; in replay (no batch) it may be known already. */
+export function arrive(space: QueueSpace, arrival: Arrival, isNew: boolean): void {
   const { messages, entries } = space;
-  const queue = space.queueByNumber(event.queue);
+  const queue = space.queueByNumber(arrival.queue);
   if (queue === undefined) return;
-  // Live, an id was made a moment ago, unless it is restated; in replay (no batch) it may be known already.
-  if (event.restated || space.batch === 0) {
-    const known = space.msgids.find(event.id);
+  if (!isNew && (arrival.restated || space.batch === 0) && !messages.isLatest(arrival)) {
+    const known = space.msgids.find(arrival);
     if (known !== NONE) {
-      if (event.restated) relocate(space, known, event);
+      if (arrival.restated) relocate(space, known, arrival);
       // A checkpoint has it as it was later; what came after its branch was prepared follows.
-      if (event.branch !== NONE) joinPending(space, event);
+      if (arrival.branch !== NONE) joinPending(space, arrival);
       return;
     }
   }
+  const { length, corrid } = arrival;
   const message = messages.take();
-  messages.setId(message, event.id);
-  messages.ref.set(message, event.place.ref);
-  messages.offset.set(message, event.place.offset);
-  messages.length.set(message, event.place.length);
-  messages.typeCode.set(message, space.typeCode(event.properties.type, event.properties.subtype));
-  messages.priority.set(message, event.properties.priority);
+  messages.setId(message, arrival);
+  messages.ref.set(message, arrival.ref);
+  messages.offset.set(message, arrival.offset);
+  messages.length.set(message, length);
+  messages.typeCode.set(message, arrival.typeCode);
+  messages.priority.set(message, arrival.priority);
   space.msgids.add(message);
 
   const entry = entries.take();
   messages.firstEntry.set(message, entry);
   entries.message.set(entry, message);
-  entries.queue.set(entry, event.queue);
-  entries.dueMs.set(entry, event.dueMs);
-  entries.dueClock.set(entry, event.dueClock);
-  entries.retries.set(entry, event.retries);
-  entries.sibling.set(entry, NONE);
-  entries.owner.set(entry, NONE);
-  const { corrid } = event.properties;
-  entries.corrid.set(entry, corrid === null ? NONE : space.corrids.take(corrid));
-  const hasDetail = event.timing !== null || event.top;
-  entries.detail.set(entry, hasDetail ? space.details.take(event.timing) : NONE);
-  if (event.top) enterTop(space, entry, queue);
-  space.count(entry, event.place.length, 1);
-  if (event.branch !== NONE) return space.enterPending(entry, space.branches.findOrMake(event.branch));
+  entries.queue.set(entry, arrival.queue);
+  // Most entries have none of these, and pay nothing for them.
+  if (arrival.dueMs !== 0) entries.dueMs.set(entry, arrival.dueMs);
+  if (arrival.dueClock !== CLOCK.SPACE) entries.dueClock.set(entry, arrival.dueClock);
+  if (arrival.retries !== 0) entries.retries.set(entry, arrival.retries);
+  if (corrid !== null) entries.corrid.set(entry, space.corrids.take(corrid));
+  if (arrival.timing !== null || arrival.top) entries.detail.set(entry, space.details.take(arrival.timing));
+  if (arrival.top) enterTop(space, entry, queue);
+  space.countIn(queue, arrival.ref, length);
+  if (arrival.branch !== NONE) return space.enterPending(entry, space.branches.findOrMake(arrival.branch));
   queue.enqueued++;
-  if (event.persistent) queue.lastBatch = space.batch;
-  settle(space, entry, false);
+  if (arrival.persistent) queue.lastBatch = space.batch;
+  if (arrival.dueMs === 0) space.enterReady(entry, queue);
+  else space.enterDelayed(entry);
 }
 
-function joinPending(space: QueueSpace, { id, branch, persistent }: Enqueued): void {
+function joinPending(space: QueueSpace, { epoch, counter, branch, persistent }: Arrival): void {
+  const id = { epoch, counter };
   applyJoined(space, { kind: 'joined', id, persistent, branch, member: MEMBER.PENDING });
 }
 
 /** The message stays as it is; its record lies elsewhere. */
-function relocate(space: QueueSpace, message: number, { place }: Enqueued): void {
+function relocate(space: QueueSpace, message: number, arrival: Arrival): void {
   const { messages } = space;
   const entry = messages.firstEntry.get(message);
   space.count(entry, messages.length.get(message), -1);
-  messages.ref.set(message, place.ref);
-  messages.offset.set(message, place.offset);
-  messages.length.set(message, place.length);
-  space.count(entry, place.length, 1);
+  messages.ref.set(message, arrival.ref);
+  messages.offset.set(message, arrival.offset);
+  messages.length.set(message, arrival.length);
+  space.count(entry, arrival.length, 1);
 }
 
 function applyRemoved(space: QueueSpace, event: Removed): void {

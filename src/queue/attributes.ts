@@ -35,6 +35,7 @@ export interface SpaceAttributes {
 /** Bytes of a page, which qmadmin also calls a block [spec 8.1]. */
 export const PAGE_BYTES = 512;
 
+/** A default is part of the log's format (FORMAT.md, "Definitions"): what has it is not written. Those that are there never change. */
 export const SPACE_DEFAULTS: SpaceAttributes = {
   name: '',
   errorQueue: '',
@@ -82,6 +83,7 @@ export interface QueueAttributes {
   readonly dequeuePaused: boolean;
 }
 
+/** As SPACE_DEFAULTS. */
 export const QUEUE_DEFAULTS: QueueAttributes = {
   name: '',
   order: 'fifo',
@@ -99,3 +101,9 @@ export const QUEUE_DEFAULTS: QueueAttributes = {
   enqueuePaused: false,
   dequeuePaused: false,
 };
+
+/** The members that differ from the defaults: what is logged of a definition. */
+export function withoutDefaults<T extends object>(attributes: T, defaults: T): Partial<T> {
+  const entries = Object.entries(attributes).filter(([name, value]) => value !== defaults[name as keyof T]);
+  return Object.fromEntries(entries) as Partial<T>;
+}

@@ -6,6 +6,9 @@ export class LiveUnits {
   unitOf: (ref: number) => number = () => 0;
   /** Bytes of records that were removed, ever. */
   diedBytes = 0;
+  /** The ref that was asked for last, and its unit: the messages of a batch follow one another. */
+  private lastRef = -1;
+  private lastUnit = 0;
   private first = 0;
   private bytes: number[] = [];
   /** Messages, not bytes: a unit is empty when none is left. */
@@ -42,7 +45,11 @@ export class LiveUnits {
   }
 
   private at(ref: number): number {
-    const unit = this.unitOf(ref);
+    if (ref !== this.lastRef) {
+      this.lastRef = ref;
+      this.lastUnit = this.unitOf(ref);
+    }
+    const unit = this.lastUnit;
     if (this.counts.length === 0) this.first = unit;
     if (unit < this.first) {
       // A log is read from its front, so this is rare: the first live message was found behind an older one.

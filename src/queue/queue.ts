@@ -24,6 +24,8 @@ export class Queue {
   readonly expiry: readonly [Agenda, Agenda];
   /** Root of the tree of READY entries. */
   root = NONE;
+  /** The last of them, or 0. */
+  last = NONE;
   /** Root of the tree of entries that were put somewhere, whatever they are doing. */
   placeRoot = NONE;
   ready = 0;

@@ -1,13 +1,22 @@
 // The state of one queue space: rows, indexes, queues, open branches. It changes only through `apply` (apply.ts); `decide` (decide.ts)
 // reads it. Invariants: a READY entry is in its queue's order tree and, with a corrid, in the corrid index; a DELAYED one in its queue's due
 // agenda; both, when they can expire, in its expiry agenda; a LOCKED or PENDING one in a list of its branch; a HELD one in none. An entry
-// that was put somewhere is in its queue's tree of places whatever it is doing. Every queue number is used once for ever.
+// that was put somewhere is in its queue's tree of places whatever it is doing. While a log is read only the lists of branches are kept:
+// load.ts makes the rest at its end. Every queue number is used once for ever.
 import { assert } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import { Heap } from '../base/heap.ts';
 import { OrderedTree, type Before } from '../base/ordered-tree.ts';
 import { Agenda, type AgendaRules } from './agenda.ts';
-import { PAGE_BYTES, SPACE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from './attributes.ts';
+import { Arrival } from './arrival.ts';
+import {
+  PAGE_BYTES,
+  QUEUE_DEFAULTS,
+  SPACE_DEFAULTS,
+  withoutDefaults,
+  type QueueAttributes,
+  type SpaceAttributes,
+} from './attributes.ts';
 import { Branches, type Branch, type EntryList } from './branches.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
@@ -32,6 +41,8 @@ export class QueueSpace {
   /** Holds the records of non-persistent messages. */
   readonly memory = new MemoryArea();
   readonly units = new LiveUnits();
+  /** For apply.ts: the message that is arriving. */
+  readonly arrival = new Arrival();
   readonly messages = new MessageTable();
   readonly entries = new EntryTable();
   readonly corrids = new CorridTable(this.entries);
@@ -39,10 +50,10 @@ export class QueueSpace {
   readonly places = new PlaceTable(this.entries, this.details);
   readonly msgids = new MsgidIndex(this.messages);
   private readonly corridIndex = new CorridIndex(this.entries, this.corrids);
-  private readonly tree = new OrderedTree(this.entries);
+  readonly tree = new OrderedTree(this.entries);
   private readonly corridTree = new OrderedTree(this.corrids);
   private readonly expiryTree = new OrderedTree(this.details);
-  private readonly placeTree = new OrderedTree(this.places);
+  readonly placeTree = new OrderedTree(this.places);
   /** The agendas of all queues that have something on them, the earliest first; by clock. */
   private readonly agendas = [new Heap<Agenda>(earlier), new Heap<Agenda>(earlier)] as const;
   private readonly queuesByName = new Map<string, Queue>();
@@ -53,6 +64,8 @@ export class QueueSpace {
   readonly offers: number[] = [];
   /** Bytes of the records of queued messages: what is live in the log. */
   liveBytes = 0;
+  /** A log is being read: entries have their states, and no structure has entries [load.ts]. */
+  loading = false;
   /** The batch that logged events go to, by the engine's count; apply stamps it on the queues they touch. 0 in replay. */
   batch = 0;
   /** The batch that last made or took away a queue: whoever learns that a name is there or is not waits for it. */
@@ -248,19 +261,26 @@ export class QueueSpace {
 
   // What follows is for apply.ts alone: an entry leaves one state and enters another.
 
-  enterReady(entry: number): void {
-    const queue = this.queueOf(entry);
+  enterReady(entry: number, queue: Queue = this.queueOf(entry)): void {
     this.entries.state.set(entry, ENTRY.READY);
-    queue.root = this.tree.insert(queue.root, entry, queue.before);
     queue.ready++;
+    if (this.loading) return;
+    if (queue.last === NONE || queue.before(queue.last, entry)) {
+      queue.root = this.tree.append(queue.root, entry);
+      queue.last = entry;
+    } else {
+      queue.root = this.tree.insert(queue.root, entry, queue.before);
+    }
     this.indexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.add(entry);
     if (queue.waiting > 0 && !queue.walked) this.offers.push(entry);
   }
   leaveReady(entry: number): void {
     const queue = this.queueOf(entry);
-    queue.root = this.tree.remove(queue.root, entry, queue.before);
     queue.ready--;
+    if (this.loading) return;
+    queue.root = this.tree.remove(queue.root, entry, queue.before);
+    if (entry === queue.last) queue.last = this.tree.last(queue.root);
     this.unindexCorrid(entry, queue);
     this.expiryAgenda(entry, queue)?.remove(entry);
   }
@@ -268,15 +288,17 @@ export class QueueSpace {
   enterDelayed(entry: number): void {
     const queue = this.queueOf(entry);
     this.entries.state.set(entry, ENTRY.DELAYED);
+    queue.delayed++;
+    if (this.loading) return;
     queue.due[this.entries.dueClockOf(entry)].add(entry);
     this.expiryAgenda(entry, queue)?.add(entry);
-    queue.delayed++;
   }
   leaveDelayed(entry: number): void {
     const queue = this.queueOf(entry);
+    queue.delayed--;
+    if (this.loading) return;
     queue.due[this.entries.dueClockOf(entry)].remove(entry);
     this.expiryAgenda(entry, queue)?.remove(entry);
-    queue.delayed--;
   }
 
   enterLocked(entry: number, branch: Branch): void {
@@ -320,7 +342,7 @@ export class QueueSpace {
     this.queueOf(entry).locked--;
   }
 
-  private indexCorrid(entry: number, queue: Queue): void {
+  indexCorrid(entry: number, queue: Queue): void {
     const corrid = this.corridOf(entry);
     if (corrid === null) return;
     const root = this.corridIndex.find(queue.number, corrid);
@@ -342,27 +364,33 @@ export class QueueSpace {
 
   /** Counts a message of this many record bytes in (1) or out (-1). */
   count(entry: number, length: number, sign: 1 | -1): void {
-    const queue = this.queueOf(entry);
     const ref = this.messages.ref.get(this.entries.message.get(entry));
+    this.countIn(this.queueOf(entry), ref, sign * length);
+  }
+  /** `length`: below 0 for a message that leaves. A record is never empty. */
+  countIn(queue: Queue, ref: number, length: number): void {
+    const sign = Math.sign(length);
     this.usage.messages += sign;
     if (ref === MEMORY_REF) {
       queue.memoryMessages += sign;
-      queue.memoryBytes += sign * MemoryArea.bytesFor(length);
+      queue.memoryBytes += sign * MemoryArea.bytesFor(sign * length);
       return;
     }
-    if (sign === 1) this.units.add(ref, length);
-    else this.units.remove(ref, length);
-    const pages = pagesOf(length);
-    this.usage.pages += sign * pages;
-    this.liveBytes += sign * length;
-    queue.bytes += sign * length;
-    queue.pages += sign * pages;
+    if (length > 0) this.units.add(ref, length);
+    else this.units.remove(ref, -length);
+    const pages = sign * pagesOf(sign * length);
+    this.usage.pages += pages;
+    this.liveBytes += length;
+    queue.bytes += length;
+    queue.pages += pages;
   }
 
   enterPlaces(entry: number, queue: Queue): void {
+    if (this.loading) return;
     queue.placeRoot = this.placeTree.insert(queue.placeRoot, entry, queue.before);
   }
   leavePlaces(entry: number, queue: Queue): void {
+    if (this.loading) return;
     queue.placeRoot = this.placeTree.remove(queue.placeRoot, entry, queue.before);
   }
 
@@ -407,7 +435,7 @@ export function pagesOf(length: number): number {
 
 /** What the definition of a queue takes at most where it is repeated: its JSON, and the small records about it. */
 export function definitionBytesOf(attributes: QueueAttributes): number {
-  return utf8Bytes(JSON.stringify(attributes)) + DEFINITION_OVERHEAD_BYTES;
+  return utf8Bytes(JSON.stringify(withoutDefaults(attributes, QUEUE_DEFAULTS))) + DEFINITION_OVERHEAD_BYTES;
 }
 
 function earlier(a: Agenda, b: Agenda): boolean {

@@ -42,6 +42,12 @@ export class MessageTable {
   private readonly rows: RowAllocator;
   private readonly epochs: number[] = [];
   private readonly epochIndex = new Map<number, number>();
+  /** The epoch that was asked for last, and its index: most ids that follow one another are of one epoch. */
+  private lastEpoch = -1;
+  private lastIndex = 0;
+  /** The id that arrived last of all that ever were in a row. */
+  private latestEpoch = -1;
+  private latestCounter = -1;
 
   constructor() {
     this.rows = new RowAllocator(this.idLow, (row) => {
@@ -69,8 +75,17 @@ export class MessageTable {
   }
 
   setId(row: number, id: MessageId): void {
+    if (this.isLatest(id)) {
+      this.latestEpoch = id.epoch;
+      this.latestCounter = id.counter;
+    }
     this.idHigh.set(row, this.highWord(id));
     this.idLow.set(row, id.counter % TWO_32);
+  }
+
+  /** Whether it comes after every id that ever was in a row: no message can have it then. */
+  isLatest({ epoch, counter }: MessageId): boolean {
+    return epoch === this.latestEpoch ? counter > this.latestCounter : epoch > this.latestEpoch;
   }
 
   id(row: number): MessageId {
@@ -79,8 +94,12 @@ export class MessageTable {
 
   /** High word of an id's packed form, or -1 when no message can have it because its epoch is unknown. */
   findHighWord(id: MessageId): number {
+    if (id.epoch === this.lastEpoch) return packHigh(this.lastIndex, id.counter);
     const epoch = this.epochIndex.get(id.epoch);
-    return epoch === undefined ? -1 : packHigh(epoch, id.counter);
+    if (epoch === undefined) return -1;
+    this.lastEpoch = id.epoch;
+    this.lastIndex = epoch;
+    return packHigh(epoch, id.counter);
   }
 
   /** Arrival order: by epoch, then counter. Epochs are met in any order (restated messages carry old ones), so they are compared. */
@@ -109,6 +128,7 @@ export class MessageTable {
   }
 
   private highWord(id: MessageId): number {
+    if (id.epoch === this.lastEpoch) return packHigh(this.lastIndex, id.counter);
     let epoch = this.epochIndex.get(id.epoch);
     if (epoch === undefined) {
       epoch = this.epochs.length;
@@ -172,8 +192,12 @@ export class EntryTable implements Links {
     });
   }
 
+  /** A row whose columns are 0, but for its links. */
   take(): number {
-    return this.rows.take();
+    const { nextIsFresh } = this.rows;
+    const row = this.rows.take();
+    if (!nextIsFresh) this.clear(row);
+    return row;
   }
   give(row: number): void {
     this.state.set(row, ENTRY.FREE);
@@ -181,6 +205,10 @@ export class EntryTable implements Links {
   }
   get live(): number {
     return this.rows.live;
+  }
+  /** No row is above it. */
+  get rowsMax(): number {
+    return this.rows.rowsMax;
   }
 
   dueClockOf(row: number): ClockKind {
@@ -202,6 +230,16 @@ export class EntryTable implements Links {
 
   get bytes(): number {
     return this.columns().reduce((sum, column) => sum + column.bytes, 0);
+  }
+
+  private clear(row: number): void {
+    this.dueMs.set(row, 0);
+    this.dueClock.set(row, 0);
+    this.detail.set(row, NONE);
+    this.retries.set(row, 0);
+    this.corrid.set(row, NONE);
+    this.sibling.set(row, NONE);
+    this.owner.set(row, NONE);
   }
 
   private columns() {

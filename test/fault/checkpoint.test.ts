@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { QME } from '../../proto/codes.ts';
 import { openSpace } from '../../src/engine/open-space.ts';
 import type { SpaceEngine } from '../../src/engine/space-engine.ts';
+import type { Queue } from '../../src/queue/queue.ts';
 import { ENTRY } from '../../src/queue/tables.ts';
 import { DequeueRequest, type Work } from '../../src/engine/request.ts';
 import { openMemoryLog, type MemoryLog } from '../../src/wal/memory/memory-log.ts';
@@ -168,15 +169,33 @@ function contents({ engine }: Life): unknown {
         owner === 0 ? null : [owner, entries.state.get(entry)],
         messages.priority.get(row),
         bytes === null ? '' : Buffer.from(bytes).toString('hex'),
+        entries.state.get(entry) === ENTRY.READY ? 0 : entries.dueClock.get(entry),
+        [messages.ref.get(row), messages.offset.get(row), messages.length.get(row)],
+        space.typeOf(messages.typeCode.get(row)),
         detail === 0 ? null : details.timing(detail),
       ]);
       rows.push({ entry, key: `${epoch}.${counter}`, text });
     }
     rows.sort((a, b) => (queue.before(a.entry, b.entry) ? -1 : 1));
-    const messages = rows.map(({ key, text }) => `${key} ${text}`);
-    return [queue.attributes.name, queue.messages, queue.pending, queue.locked, messages];
+    const counts = [queue.ready, queue.delayed, queue.locked, queue.pending, queue.bytes, queue.pages];
+    return [
+      queue.attributes.name,
+      counts,
+      walked(engine, queue),
+      rows.map(({ key, text }) => `${key} ${text}`),
+    ];
   });
   return { queues, branches, outcomes };
+}
+
+/** The queue's messages as its tree and its agendas have them. */
+function walked({ space }: SpaceEngine, queue: Queue): string[] {
+  const keys: string[] = [];
+  for (let entry = space.anyUnheld(queue); entry !== 0; entry = space.unheldAfter(queue, entry)) {
+    const { epoch, counter } = space.id(entry);
+    keys.push(`${epoch}.${counter}`);
+  }
+  return keys;
 }
 
 const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, '0');

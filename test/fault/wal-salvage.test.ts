@@ -136,7 +136,7 @@ describe('salvage', () => {
   });
 
   test('says which messages may come twice, and which lost ones are known', async () => {
-    const log = await writeSpaceLog(10, 40);
+    const log = await writeSpaceLog(12, 40);
     // The last batch that put two messages in a row of a later life: everything before it may come twice.
     const take = log.operations.findLast(({ kind }) => kind === 'take');
     const put = log.operations.find(({ kind, frames }) => kind === 'put' && frames.length > 1);

@@ -3,7 +3,7 @@
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { Prng } from '../../src/base/prng.ts';
-import { readRow, SECTION } from '../../src/engine/checkpoint-format.ts';
+import { SECTION } from '../../src/engine/checkpoint-format.ts';
 import { dumpSpace } from '../../src/tools/dump.ts';
 import { statSpace } from '../../src/tools/stat.ts';
 import { verifySpace, type Verdict } from '../../src/tools/verify.ts';
@@ -270,8 +270,8 @@ describe('checkpoints', () => {
     const other = disk.clone();
     // The place of the record of the message that came last before it.
     forge(other, path, (bytes) => {
-      const row = rowAt(bytes);
-      bytes.writeUInt32LE(bytes.readUInt32LE(row + 20) + 8, row + 20);
+      const at = lastOffsetAt(bytes);
+      bytes.writeUInt32LE(bytes.readUInt32LE(at) + 8, at);
     });
     expect(await verify(other)).toMatchObject({
       isDamaged: true,
@@ -390,14 +390,15 @@ function forge(disk: MemoryDisk, path: string, change: (bytes: Buffer) => void):
   });
 }
 
-/** Where the last row begins. */
-function rowAt(bytes: Buffer): number {
+/** Where the last value of the column of offsets is: the fifth one of the last block of rows. */
+function lastOffsetAt(bytes: Buffer): number {
   let found = -1;
   for (let at = 0; at < bytes.length - 60; at += 5 + bytes.readUInt32LE(at + 1)) {
-    if (bytes[at] !== SECTION.ROWS) continue;
-    const end = at + 5 + bytes.readUInt32LE(at + 1);
-    for (let row = at + 5; row < end; row = readRow(bytes, row, []).end) found = row;
+    if (bytes[at] === SECTION.ROWS) found = at + 5;
   }
   if (found < 0) throw new Error('no rows');
-  return found;
+  const rows = bytes.readUInt32LE(found);
+  let at = found + 4;
+  for (const width of [8, 4, 2, 8]) at += 1 + width * (bytes[at] === 0 ? 1 : rows);
+  return at + 1 + 4 * (bytes[at] === 0 ? 0 : rows - 1);
 }

@@ -21,7 +21,9 @@ test.each(NAMES)('a start on %s', async (name) => {
   if (space === undefined) throw new Error('no space');
   const expected = Object.entries(golden.queued).map(([queue, texts]) => [queue, texts.map(textOf)] as const);
   const verdict = await verifySpace(space);
-  expect(verdict).toMatchObject({ space: { name: golden.space }, findings: [], isDamaged: false });
+  expect(verdict).toMatchObject({ space: { name: golden.space }, isDamaged: false });
+  // A checkpoint of an older format is passed over; the log is enough.
+  expect(verdict.findings.filter(({ text }) => !/ it has format 1, this program/.test(text))).toEqual([]);
   expect(verdict.messages).toBe(expected.reduce((sum, [, texts]) => sum + texts.length, 0));
 
   await daemon.start();

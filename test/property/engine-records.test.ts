@@ -11,7 +11,10 @@ import {
   isIntact,
 } from '../../src/engine/message-record.ts';
 import { decodeEvent, encodeEvent } from '../../src/engine/record.ts';
+import { Replay } from '../../src/engine/replay.ts';
+import { apply } from '../../src/queue/apply.ts';
 import type { Enqueued, LoggedEvent } from '../../src/queue/event.ts';
+import { QueueSpace } from '../../src/queue/space.ts';
 import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
 const part = fc.integer({ min: 0, max: 2 ** 48 - 1 });
@@ -183,6 +186,27 @@ function isBytes(value: unknown): value is Uint8Array & { data?: number[] } {
   );
 }
 
+/** What the columns say of every message. */
+function rowsOf(from: QueueSpace): unknown[] {
+  const { messages, entries, details, places } = from;
+  const rows: unknown[] = [];
+  for (let row = 1; row <= messages.rowsMax; row++) {
+    const entry = messages.firstEntry.get(row);
+    const detail = entries.detail.get(entry);
+    const corrid = from.corridOf(entry);
+    const place = detail === 0 ? 0 : details.place.get(detail);
+    rows.push([
+      [messages.id(row), messages.ref.get(row), messages.offset.get(row), messages.length.get(row)],
+      [from.typeOf(messages.typeCode.get(row)), messages.priority.get(row), entries.queue.get(entry)],
+      [entries.state.get(entry), entries.dueMs.get(entry), entries.dueClock.get(entry)],
+      [entries.retries.get(entry), corrid === null ? '' : Buffer.from(corrid).toString('hex')],
+      detail === 0 ? null : details.timing(detail),
+      place === 0 ? 0 : places.top.get(place),
+    ]);
+  }
+  return [rows, from.liveBytes, from.usage];
+}
+
 describe('records', () => {
   it('come out as they went in, also after a transaction was adopted, and lie in the group as the log is told', () => {
     fc.assert(
@@ -208,6 +232,56 @@ describe('records', () => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  it('are replayed as if each were decoded and applied', () => {
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 30 }), (steps) => {
+        const buffer = new RecordBuffer();
+        for (const step of steps) write(buffer, { ...step, queue: step.queue % 3 });
+        const [replayed, applied] = [new QueueSpace(1), new QueueSpace(1)];
+        for (const one of [replayed, applied]) {
+          // Number 0 is no queue's: its messages are passed over.
+          for (const number of [1, 2]) one.define(number, queueAttributes(`Q${number}`, { order: 'fifo' }));
+        }
+        const group = buffer.group();
+        const records = { ...group, bytes: [Buffer.concat(group.bytes)] };
+        const time = { space: 0, wall: 0 };
+        new Replay(replayed).batch({ ref: 9, pos: 8, epoch: 8, kind: 'data', time, records });
+        for (let i = 0; i < buffer.count; i++) {
+          const offset = buffer.startOf(i);
+          const length = buffer.endOf(i) - offset;
+          apply(applied, decodeEvent(buffer.slice(offset, length), { ref: 9, offset, length }));
+        }
+        expect(rowsOf(replayed)).toEqual(rowsOf(applied));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('of a message that are cut short are refused by name of their place', () => {
+    const records = { bytes: [Buffer.from([1, 1, 50, 2])], starts: Uint32Array.of(0), count: 1 };
+    const time = { space: 0, wall: 0 };
+    const replay = new Replay(new QueueSpace(1));
+    expect(() => replay.batch({ ref: 9, pos: 8, epoch: 8, kind: 'data', time, records })).toThrow(
+      /batch at 8, record at 0/,
+    );
+  });
+
+  it('of definitions hold what is not the default, and older ones that hold everything are read alike', () => {
+    const attributes = queueAttributes('Q', { retries: 3 });
+    const buffer = new RecordBuffer();
+    encodeEvent(buffer, { kind: 'queueDefined', queue: 4, attributes });
+    const record = Buffer.from(buffer.slice(0, buffer.length));
+    expect(record.subarray(4).toString()).toBe('{"queue":4,"name":"Q","retries":3}');
+    const older = Buffer.concat([
+      record.subarray(0, 4),
+      Buffer.from(JSON.stringify({ queue: 4, ...attributes })),
+    ]);
+    for (const one of [record, older]) {
+      const event = decodeEvent(one, { ref: 0, offset: 0, length: one.length });
+      expect(event).toEqual({ kind: 'queueDefined', queue: 4, attributes });
+    }
   });
 
   it('notices a flipped bit anywhere in a message', () => {

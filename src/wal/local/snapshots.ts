@@ -100,17 +100,29 @@ export class LocalSnapshots implements SnapshotStore {
   async *read(id: string): AsyncGenerator<Uint8Array, void> {
     const footer = await this.readFooter(id);
     const fd = this.io.open(`${this.dir}/${id}`, 'read');
+    // The next chunk is read while this one is used.
+    let [buffer, other] = [Buffer.allocUnsafeSlow(READ_BYTES), Buffer.allocUnsafeSlow(READ_BYTES)];
+    const begin = (at: number): Promise<number> => {
+      const reading = readFully({ io: this.io, fd }, chunkOf(buffer, footer.bytes - at), at);
+      // Whoever does not come for it has met another error before.
+      reading.catch(() => {});
+      return reading;
+    };
+    let next = begin(0);
     try {
       let crc = 0;
       for (let at = 0; at < footer.bytes; at += READ_BYTES) {
-        const chunk = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, footer.bytes - at));
-        const read = await readFully({ io: this.io, fd }, chunk, at);
+        const chunk = chunkOf(buffer, footer.bytes - at);
+        const read = await next;
         if (read < chunk.length) throw this.damage(id, at + read, 'it ends early');
+        [buffer, other] = [other, buffer];
+        if (at + READ_BYTES < footer.bytes) next = begin(at + READ_BYTES);
         crc = crc32(chunk, crc);
         yield chunk;
       }
       if (crc !== footer.crc) throw this.damage(id, 0, 'its checksum does not fit');
     } finally {
+      await next.catch(() => {});
       this.io.close(fd);
     }
   }
@@ -180,4 +192,8 @@ export class LocalSnapshots implements SnapshotStore {
   private damage(name: string, offset: number, text: string): LogError {
     return new LogError('Corrupt', `${this.dir}/${name}: damage at offset ${offset}: ${text}`);
   }
+}
+
+function chunkOf(buffer: Buffer, bytes: number): Buffer {
+  return buffer.subarray(0, Math.min(buffer.length, bytes));
 }
