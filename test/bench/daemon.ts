@@ -20,22 +20,27 @@ export interface DaemonOptions {
   readonly nodeOptions?: readonly string[];
   /** A program that the daemon is started under, with its arguments: strace. */
   readonly under?: readonly string[];
+  /** How long it may take until it is ready. */
+  readonly readyMsMax?: number;
 }
 
 export class Daemon {
   readonly port: number;
   /** The daemon's own process, also when it runs under another program. */
   readonly pid: number;
+  /** From the start of the process to the ready line. */
+  readonly readyMs: number;
   private readonly child: ChildProcess;
   /** The benchmark itself is ended: nothing it started outlives it. */
   private readonly kill = (): void => {
     if (this.child.exitCode === null && this.child.signalCode === null) process.kill(this.pid, 'SIGKILL');
   };
 
-  private constructor(child: ChildProcess, pid: number, port: number) {
+  private constructor(child: ChildProcess, ready: { pid: number; port: number; readyMs: number }) {
     this.child = child;
-    this.pid = pid;
-    this.port = port;
+    this.pid = ready.pid;
+    this.port = ready.port;
+    this.readyMs = ready.readyMs;
     process.once('exit', this.kill);
   }
 
@@ -54,17 +59,29 @@ export class Daemon {
     ];
     // What goes through io_uring is no system call that a trace would show.
     const env = { ...process.env, UV_USE_IO_URING: '0' };
+    const startedAt = performance.now();
     const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'], env });
     const errors = keepLast(child);
     try {
-      const port = await portOf(child);
+      const port = await portOf(child, options.readyMsMax ?? READY_MS);
+      const readyMs = performance.now() - startedAt;
       const pid = under.length > 0 ? firstChildOf(child.pid ?? 0) : (child.pid ?? 0);
       if (pid === 0) throw new Error('its process was not found');
-      return new Daemon(child, pid, port);
+      return new Daemon(child, { pid, port, readyMs });
     } catch (error) {
       await endOf(child, STOP_MS);
       throw new Error(`the daemon did not start:\n${errors().trim()}`, { cause: error });
     }
+  }
+
+  /** Ends it as a crash does; resolves when it is gone, also when something else ended it so. */
+  async crash(): Promise<void> {
+    const { child } = this;
+    process.off('exit', this.kill);
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    process.kill(this.pid, 'SIGKILL');
+    await ended;
   }
 
   /** Stops it as an operator does; a daemon that ends with anything but 0 is a failure. */
@@ -88,9 +105,9 @@ export class Daemon {
 }
 
 /** The port in the ready line, the first line of JSON with an address. */
-function portOf(child: ChildProcess): Promise<number> {
+function portOf(child: ChildProcess, readyMsMax: number): Promise<number> {
   return new Promise<number>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`not ready within ${READY_MS} ms`)), READY_MS);
+    const timer = setTimeout(() => reject(new Error(`not ready within ${readyMsMax} ms`)), readyMsMax);
     const fail = (error: Error) => {
       clearTimeout(timer);
       reject(error);

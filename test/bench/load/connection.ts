@@ -79,6 +79,12 @@ export class LeanConnection {
     this.socket.destroy();
   }
 
+  /** The daemon is about to be killed: that the connection breaks is no failure. */
+  expectEnd(): void {
+    this.closing = true;
+    this.socket.on('error', () => {});
+  }
+
   private receive(chunk: Buffer): void {
     const now = performance.now();
     this.reader.push(chunk);

@@ -13,6 +13,8 @@ export interface ConsumerOptions {
   readonly inFlight: number;
   /** TPQWAIT. */
   readonly wait: boolean;
+  /** Messages to take at most; not given: until the queue is empty. */
+  readonly messagesMax?: number;
   /** A message arrived: its data, when, and how long after its dequeue was sent. */
   readonly onMessage: (data: Uint8Array | null, nowMs: number, ms: number) => void;
 }
@@ -23,6 +25,7 @@ export class Consumer implements Answers {
   private readonly request: Dequeue;
   private readonly sentAt: Float64Array;
   private open = 0;
+  private sent = 0;
   private ending = false;
   private whenDone: () => void = () => {};
 
@@ -78,6 +81,8 @@ export class Consumer implements Answers {
   }
 
   private send(slot: number, nowMs: number): void {
+    if (this.sent === this.options.messagesMax) return;
+    this.sent++;
     this.open++;
     this.sentAt[slot] = nowMs;
     this.request.id = slot + 1;

@@ -68,6 +68,12 @@ export class Producer implements Answers {
     this.connection.close();
   }
 
+  /** See LeanConnection. */
+  expectEnd(): void {
+    this.stopped = true;
+    this.connection.expectEnd();
+  }
+
   answered(frame: Frame, nowMs: number): boolean {
     const id = enqueuedId(frame);
     if (id < this.base) return false;
