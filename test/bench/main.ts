@@ -1,4 +1,4 @@
-// npm run bench: the workloads W1 to W5 of PERFORMANCE.md beside the bare sync rate and the bare pipeline of the same rounds. Exit code 1:
+// npm run bench: the workloads W1 to W11 beside the bare sync rate and the bare pipeline of the same rounds. Exit code 1:
 // a threshold does not hold; 2: the command line, or a run that could not be made or lost a message.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -1,5 +1,5 @@
 // The table that `npm run bench` prints.
-import { medianFigures, type Figures } from './figures.ts';
+import { medianFigures, spreadOf, type Figures } from './figures.ts';
 import type { Round, RunName } from './round.ts';
 import { ratio, ROWS, verdicts, type Row, type Verdict } from './thresholds.ts';
 
@@ -14,6 +14,8 @@ const QUIET_SPREAD = 1.4;
 const HEADS = [
   '',
   'msg/s',
+  'spread',
+  'MB/s',
   'p50 ms',
   'p99 ms',
   'server us',
@@ -35,8 +37,10 @@ export function report(rounds: readonly Round[]): Report {
   const text = [
     table(lines),
     '',
-    `Medians of ${rounds.length} round(s); a ratio is the median of the rounds' own ratios. us: processor time a message.`,
+    `Medians of ${rounds.length} round(s); a ratio is the median of the rounds' own ratios. spread: range of the rounds' rates,` +
+      ' of the median. us: processor time a message.',
     spread(rounds),
+    ...extras(medians),
     ...judged.map((verdict) => `${verdict.holds ? 'holds ' : 'FAILS '} ${verdict.text}`),
   ].join('\n');
   return { text, verdicts: judged, medians };
@@ -65,19 +69,38 @@ function cells(row: Row, figures: Figures, rounds: readonly Round[]): string[] {
     const value = against === undefined || against === row.name ? NaN : ratio(rounds, row.name, against);
     return Number.isNaN(value) ? '' : value.toFixed(2);
   };
+  const rates = rounds.flatMap((round) => round[row.name]?.rate ?? []);
   return [
     row.title,
     Math.round(figures.rate).toLocaleString('en'),
-    (figures.p50Us / 1000).toFixed(2),
-    (figures.p99Us / 1000).toFixed(2),
-    figures.serverUs.toFixed(1),
-    figures.loadUs.toFixed(1),
-    figures.messagesPerSync.toFixed(1),
+    fixed(100 * spreadOf(rates), 0, ' %'),
+    fixed((figures.rate * (row.bodyBytes ?? NaN)) / 1e6, 0),
+    fixed(figures.p50Us / 1000, 2),
+    fixed(figures.p99Us / 1000, 2),
+    fixed(figures.serverUs, 1),
+    fixed(figures.loadUs, 1),
+    fixed(figures.messagesPerSync, 1),
     part('sync'),
     part(row.bare),
     row.target,
   ];
 }
+
+/** '' for what was not measured. */
+function fixed(value: number, digits: number, unit = ''): string {
+  return Number.isFinite(value) ? value.toFixed(digits) + unit : '';
+}
+
+/** What only some workloads have. */
+function extras(medians: Partial<Record<RunName, Figures>>): string[] {
+  return ROWS.flatMap(({ name, title }) => {
+    const extra = Object.entries(medians[name]?.extra ?? {});
+    if (extra.length === 0) return [];
+    const figures = extra.map(([what, value]) => `${value.toLocaleString('en', DIGITS)} ${what}`);
+    return [`${title}: ${figures.join(', ')}`];
+  });
+}
+const DIGITS = { maximumFractionDigits: 1 };
 
 /** Columns of equal width; the first and the last to the left. */
 function table(lines: readonly (readonly string[])[]): string {
