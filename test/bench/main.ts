@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { readOptions, USAGE, type Options } from './options.ts';
+import { missingPeers } from './peers/run.ts';
 import { report } from './report.ts';
 import { runRound, type Round } from './round.ts';
 import { exitOnSignals, Scratch } from './scratch.ts';
@@ -17,6 +18,11 @@ async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (typeof options === 'string') {
     console.error(`${options}\n\n${USAGE}`);
+    return 2;
+  }
+  const missing = missingPeers(options.peers, options.peerModules);
+  if (missing.length > 0) {
+    console.error(missing.join('\n'));
     return 2;
   }
   exitOnSignals();

@@ -1,5 +1,6 @@
 // The command line of `npm run bench`.
 import { parseArgs } from 'node:util';
+import { PEERS, type PeerName } from './peers/peer.ts';
 
 export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'W6', 'W7', 'W8', 'W9', 'W10', 'W11'] as const;
 export type Workload = (typeof WORKLOADS)[number];
@@ -16,6 +17,10 @@ export interface Options {
   readonly backlog: number;
   /** Messages of other corrids on the queue of W11. */
   readonly others: number;
+  /** Other systems that run the same. */
+  readonly peers: readonly PeerName[];
+  /** Where their clients' packages are. */
+  readonly peerModules: string;
   readonly strace: boolean;
   readonly reportOnly: boolean;
   /** File for all figures; '' none. */
@@ -38,6 +43,10 @@ export const USAGE = `usage: npm run bench -- [options]
   --warmup N       seconds in which both sides' code is warmed before (1)
   --full           ten million messages in W8 (one million)
   --scale N        numbers of messages of W8 and W11 times N, for a quick look (1)
+  --peer A,B       the same beside other systems that are installed, at full durability:
+                   ${PEERS.slice(0, 3).join(', ')},
+                   ${PEERS.slice(3).join(', ')}
+  --peer-modules D where the packages amqplib, bullmq, ioredis, pg-boss are installed (.)
   --no-sdk         leave out the row of W3 through the TypeScript client
   --strace         instead: trace a short run and check that no answer precedes its sync
   --report-only    exit with 0 also when a threshold does not hold
@@ -68,6 +77,8 @@ function checked(args: readonly string[]): Options {
       full: { type: 'boolean', default: false },
       scale: { type: 'string', default: '1' },
       sdk: { type: 'boolean', default: true },
+      peer: { type: 'string', default: '' },
+      'peer-modules': { type: 'string', default: '.' },
       strace: { type: 'boolean', default: false },
       'report-only': { type: 'boolean', default: false },
       json: { type: 'string', default: '' },
@@ -85,6 +96,8 @@ function checked(args: readonly string[]): Options {
     sdk: values.sdk,
     backlog: Math.ceil((values.full ? BACKLOG.FULL : BACKLOG.SHORT) * scale),
     others: Math.ceil(OTHERS * scale),
+    peers: peers(values.peer),
+    peerModules: values['peer-modules'],
     strace: values.strace,
     reportOnly: values['report-only'],
     json: values.json,
@@ -92,6 +105,16 @@ function checked(args: readonly string[]): Options {
     directory: values.dir,
     keep: values.keep,
   };
+}
+
+function peers(text: string): PeerName[] {
+  const asked = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean);
+  const unknown = asked.find((name) => !PEERS.some((peer) => peer === name));
+  if (unknown !== undefined) throw new Error(`--peer: ${unknown} is none of ${PEERS.join(', ')}`);
+  return PEERS.filter((name) => asked.includes(name));
 }
 
 function workloads(text: string): Workload[] {

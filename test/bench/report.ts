@@ -1,7 +1,7 @@
 // The table that `npm run bench` prints.
 import { medianFigures, spreadOf, type Figures } from './figures.ts';
 import type { Round, RunName } from './round.ts';
-import { ratio, ROWS, verdicts, type Row, type Verdict } from './thresholds.ts';
+import { besidePeers, ratio, rowsOf, verdicts, type Row, type Verdict } from './thresholds.ts';
 
 export interface Report {
   readonly text: string;
@@ -29,7 +29,7 @@ const HEADS = [
 export function report(rounds: readonly Round[]): Report {
   const medians = mediansOf(rounds);
   const lines = [HEADS];
-  for (const row of ROWS) {
+  for (const row of rowsOf(medians)) {
     const figures = medians[row.name];
     if (figures !== undefined) lines.push(cells(row, figures, rounds));
   }
@@ -41,6 +41,7 @@ export function report(rounds: readonly Round[]): Report {
       ' of the median. us: processor time a message.',
     spread(rounds),
     ...extras(medians),
+    ...besidePeers(rounds),
     ...judged.map((verdict) => `${verdict.holds ? 'holds ' : 'FAILS '} ${verdict.text}`),
   ].join('\n');
   return { text, verdicts: judged, medians };
@@ -57,7 +58,9 @@ function spread(rounds: readonly Round[]): string {
 
 function mediansOf(rounds: readonly Round[]): Partial<Record<RunName, Figures>> {
   const medians: Partial<Record<RunName, Figures>> = {};
-  for (const { name } of ROWS) {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of a Round are names of runs
+  const names = new Set(rounds.flatMap((round) => Object.keys(round) as RunName[]));
+  for (const name of names) {
     const runs = rounds.map((round) => round[name]).filter((run) => run !== undefined);
     if (runs.length > 0) medians[name] = medianFigures(runs);
   }
@@ -93,11 +96,11 @@ function fixed(value: number, digits: number, unit = ''): string {
 
 /** What only some workloads have. */
 function extras(medians: Partial<Record<RunName, Figures>>): string[] {
-  return ROWS.flatMap(({ name, title }) => {
+  return rowsOf(medians).flatMap(({ name, title }) => {
     const extra = Object.entries(medians[name]?.extra ?? {});
     if (extra.length === 0) return [];
     const figures = extra.map(([what, value]) => `${value.toLocaleString('en', DIGITS)} ${what}`);
-    return [`${title}: ${figures.join(', ')}`];
+    return [`${title.trim()}: ${figures.join(', ')}`];
   });
 }
 const DIGITS = { maximumFractionDigits: 1 };

@@ -10,12 +10,16 @@ import type { Figures } from './figures.ts';
 import { runChild, startChild, type Running } from './ipc.ts';
 import { BODY_BYTES, type LoadKind, type LoadTask, type Shape } from './load/task.ts';
 import type { Options, Workload } from './options.ts';
+import { PEER_SHAPES, type PeerName, type PeerShape } from './peers/peer.ts';
+import { RunningPeer } from './peers/run.ts';
 import { BYTES, runOnOwnDaemon, type OwnRun } from './own-daemon.ts';
 
 /** Shapes that the bare pipeline is run in. */
 export type BareShape = 'W1' | 'W2' | 'W3' | 'W6' | 'W7';
-/** What is run: `sync`, the bare pipeline in a shape (plain, but for `best`), a workload or a variant of it, W3 through the SDK. */
-export type RunName = 'sync' | `bare ${BareShape | 'best'}` | Workload | OwnRun | 'W3 sdk';
+/** What is run: `sync`, the bare pipeline in a shape (plain, but for `best`), a workload or a variant of it, W3 through the SDK, a
+ * workload on another system. */
+export type RunName =
+  'sync' | `bare ${BareShape | 'best'}` | Workload | OwnRun | 'W3 sdk' | `${PeerShape} ${PeerName}`;
 export type Round = Partial<Record<RunName, Figures>>;
 
 /** The bare shape that goes before a workload; the others are seen beside W3's. */
@@ -65,9 +69,12 @@ export async function runRound(round: RoundOptions): Promise<Round> {
     const plain = await startBare('plain', directory);
     try {
       const best = await startBare('best', directory);
+      const peers = new Map<PeerName, RunningPeer>();
       try {
-        return await new Runs(round, { daemon, plain, best }).all();
+        for (const name of options.peers) peers.set(name, await RunningPeer.start(name, options, directory));
+        return await new Runs(round, { daemon, plain, best, peers }).all();
       } finally {
+        for (const peer of peers.values()) await peer.stop();
         await best.stop();
       }
     } finally {
@@ -89,6 +96,7 @@ interface Servers {
   readonly daemon: Daemon;
   readonly plain: BareServer;
   readonly best: BareServer;
+  readonly peers: ReadonlyMap<PeerName, RunningPeer>;
 }
 
 class Runs {
@@ -111,9 +119,13 @@ class Runs {
       ),
     );
     for (const workload of only) {
-      const shape = BARE_BEFORE[workload];
-      if (shape !== undefined) await this.runBare(shape);
+      const bare = BARE_BEFORE[workload];
+      if (bare !== undefined) await this.runBare(bare);
       await this.workload(workload);
+      const shape = PEER_SHAPES.find((one) => one === workload);
+      if (shape === undefined) continue;
+      for (const [name, peer] of this.servers.peers)
+        await this.run(`${shape} ${name}`, () => peer.run(shape));
     }
     if (this.results['bare W3'] === undefined) await this.runBare('W3');
     if (only.includes('W3')) await this.run('bare best', () => this.loadBare(this.servers.best, 'W3'));

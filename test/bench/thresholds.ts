@@ -2,6 +2,8 @@
 // benchmark fail.
 import { median, type Figures } from './figures.ts';
 import { BYTES } from './own-daemon.ts';
+import { PEERS, PEER_SHAPES } from './peers/peer.ts';
+import { PEER } from './peers/table.ts';
 import type { Round, RunName } from './round.ts';
 
 /** Messages a second of the bare pipeline at W3 on the project's kind of machine [PERFORMANCE.md, peers]. */
@@ -40,6 +42,29 @@ export const ROWS: readonly Row[] = [
   { name: 'W11 alone', title: 'W11, nothing else queued', bare: 'bare W3', target: '' },
   { name: 'W11', title: 'W11 by corrid, 200 wait', bare: 'bare W3', target: 'aim p99 10 ms' },
 ];
+
+/** The rows of what was run, those of other systems behind ours of the same workload. */
+export function rowsOf(medians: Partial<Record<RunName, Figures>>): Row[] {
+  return ROWS.flatMap((row) => [row, ...peerRows(row)]).filter(({ name }) => medians[name] !== undefined);
+}
+
+function peerRows({ name, ...row }: Row): Row[] {
+  const shape = PEER_SHAPES.find((one) => one === name);
+  if (shape === undefined) return [];
+  return PEERS.map((peer) => ({ ...row, name: `${shape} ${peer}`, title: `  ${peer}`, target: '' }));
+}
+
+/** Our rate divided by that of each other system that was run, a line for each of those. */
+export function besidePeers(rounds: readonly Round[]): string[] {
+  return PEERS.flatMap((peer) => {
+    const times = PEER_SHAPES.flatMap((shape) => {
+      const value = ratio(rounds, shape, `${shape} ${peer}`);
+      return Number.isNaN(value) ? [] : [`${shape} ${value.toFixed(2)}`];
+    });
+    if (times.length === 0) return [];
+    return [`Our rate, of that of ${peer} (${PEER[peer].durability}): ${times.join(', ')}`];
+  });
+}
 
 const RECEIVED = 'every message received once';
 const ONCE: ReadonlyMap<RunName, string> = new Map([

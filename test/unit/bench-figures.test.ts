@@ -157,21 +157,21 @@ describe('bench:queue', () => {
   });
 });
 
+const second = (endedMs: number, p99Us: number) => ({ endedMs, messages: 100, p99Us });
+const counts = (records: readonly number[]) =>
+  records.flatMap((_, i) => {
+    const total = records.slice(0, i).reduce((sum, one) => sum + one, 0);
+    return [0, 250, 500, 750].map((ms) => ({
+      atMs: 1000 * i + ms,
+      records: total + (records[i]! * ms) / 1000,
+    }));
+  });
+
 describe('bench:disk', () => {
   test('what is sampled is held against twice what is live', () => {
     const liveBytes = 3 * SEGMENT_BYTES;
     expect(overshoot({ atMs: 0, logBytes: 10 * SEGMENT_BYTES, liveBytes })).toBe(4);
   });
-
-  const second = (endedMs: number, p99Us: number) => ({ endedMs, messages: 100, p99Us });
-  const counts = (records: readonly number[]) =>
-    records.flatMap((_, i) => {
-      const total = records.slice(0, i).reduce((sum, one) => sum + one, 0);
-      return [0, 250, 500, 750].map((ms) => ({
-        atMs: 1000 * i + ms,
-        records: total + (records[i]! * ms) / 1000,
-      }));
-    });
 
   test('seconds in which more was appended than the messages need are told apart', () => {
     const seconds = [1000, 2000, 3000, 4000, 5000].map((ms, i) => second(ms, [9, 9, 1, 4, 2][i]!));

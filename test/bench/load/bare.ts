@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ANSWER_BYTES, AT, BARE_OP, enqueueFrame, statusFrame } from '../bare/wire.ts';
+import { cpuTimeUs } from '../cpu-time.ts';
 import type { Figures } from '../figures.ts';
 import { Meter } from './meter.ts';
 import { BODY_BYTES, SHAPES, type LoadTask } from './task.ts';
@@ -68,7 +69,7 @@ class BareLoad {
 
 export async function runBare(task: LoadTask): Promise<Figures> {
   const control = await open(task.port);
-  const meter = new Meter({ pid: task.pid, syncs: () => syncsOf(control) });
+  const meter = new Meter({ cpuUs: () => cpuTimeUs(task.pid), syncs: () => syncsOf(control) });
   const warming = await startLoads({ ...task, shape: 'W3', bodyBytes: BODY_BYTES }, meter);
   await delay(task.warmupMs);
   for (const load of warming) load.close();

@@ -2,6 +2,7 @@
 // what was sent was received once (W4, W5), is still there once (W9), came back as a reply once (W10).
 import { TPQ } from '../../../proto/codes.ts';
 import { emptyQctl } from '../../../proto/qctl.ts';
+import { cpuTimeUs } from '../cpu-time.ts';
 import type { Figures } from '../figures.ts';
 import { LeanConnection } from './connection.ts';
 import { Consumer, type ConsumerOptions } from './consumer.ts';
@@ -33,7 +34,7 @@ const UNLIMITED = 2 ** 24 - 2;
 export async function runLean(task: LoadTask): Promise<Figures> {
   const control = await LeanConnection.open(task.port);
   const status = new QueueStatus(control, task);
-  const meter = new Meter({ pid: task.pid, syncs: () => status.batches() });
+  const meter = new Meter({ cpuUs: () => cpuTimeUs(task.pid), syncs: () => status.batches() });
   await warm(task, meter);
   if (task.shape === 'W4') return drain(task, meter, status);
   if (task.shape === 'D1') return drainOnce(task, SERIAL_MESSAGES, meter);
