@@ -1,4 +1,4 @@
-// BullMQ on Redis: jobs are added, fetched by the worker's own calls, completed and removed.
+// BullMQ on Redis: jobs are added; a worker with as many at a time as are in flight takes, completes and removes them.
 import { hasModule, loadModule, missingOf } from './modules.ts';
 import type { Lane, LaneOptions, Peer } from './peer.ts';
 import { missingRedis, REDIS_DURABILITY, startRedis } from './redis.ts';
@@ -6,24 +6,24 @@ import { missingRedis, REDIS_DURABILITY, startRedis } from './redis.ts';
 /** What is used of the package. */
 interface Bullmq {
   readonly Queue: new (name: string, options: object) => BullQueue;
-  readonly Worker: new (name: string, processor: null, options: object) => BullWorker;
+  readonly Worker: new (name: string, processor: Processor, options: object) => BullWorker;
 }
+type Processor = (job: BullJob) => Promise<null>;
 interface BullQueue {
   add(name: string, data: object, options: object): Promise<unknown>;
   close(): Promise<void>;
 }
 interface BullWorker {
-  getNextJob(token: string, options?: { block?: boolean }): Promise<BullJob | undefined>;
-  close(force?: boolean): Promise<void>;
+  on(event: 'completed' | 'error', listener: (about: unknown) => void): void;
+  close(force: boolean): Promise<void>;
 }
 interface BullJob {
   readonly data: { readonly b: string };
-  moveToCompleted(value: string, token: string, fetchNext: boolean): Promise<unknown>;
 }
 
 export const bullmq: Peer = {
   name: 'bullmq',
-  durability: `${REDIS_DURABILITY}; taken = moveToCompleted answered, removeOnComplete`,
+  durability: `${REDIS_DURABILITY}; taken = completed and removed`,
   install: 'apt-get install redis-server; npm install bullmq ioredis',
   missing: (modules) =>
     missingOf({
@@ -44,6 +44,9 @@ class BullLane implements Lane {
   private readonly connection: object;
   private readonly queue: BullQueue;
   private worker: BullWorker | null = null;
+  private completed = 0;
+  private onBody: (body: Buffer) => void = () => {};
+  private wake: () => void = () => {};
 
   constructor(bullmqPackage: Bullmq, name: string, connection: object) {
     this.package = bullmqPackage;
@@ -57,27 +60,37 @@ class BullLane implements Lane {
     await this.queue.add('m', data, { removeOnComplete: true });
   }
 
-  /** One job after the other is what its workers do; several are fetched at the same time. */
+  /** The worker goes on by itself; each call waits until it has completed one more. */
   async take(most: number, onBody: (body: Buffer) => void): Promise<void> {
-    const token = 'bench';
-    this.worker ??= new this.package.Worker(this.name, null, {
-      connection: this.connection,
-      autorun: false,
-      concurrency: most,
-    });
-    const { worker } = this;
-    const one = async (block: boolean): Promise<void> => {
-      const job = await worker.getNextJob(token, { block });
-      if (job === undefined) return;
-      onBody(Buffer.from(job.data.b, 'latin1'));
-      await job.moveToCompleted('', token, false);
-    };
-    await one(true);
-    await Promise.all(Array.from({ length: most - 1 }, () => one(false)));
+    this.onBody = onBody;
+    this.worker ??= this.work(most);
+    if (this.completed === 0) {
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+      });
+    }
+    this.completed = 0;
   }
 
   async close(): Promise<void> {
     await this.worker?.close(true);
     await this.queue.close();
+  }
+
+  private work(concurrency: number): BullWorker {
+    const take: Processor = (job) => {
+      this.onBody(Buffer.from(job.data.b, 'latin1'));
+      return Promise.resolve(null);
+    };
+    const { connection } = this;
+    const worker = new this.package.Worker(this.name, take, { connection, concurrency });
+    worker.on('error', (error) => {
+      throw error;
+    });
+    worker.on('completed', () => {
+      this.completed++;
+      this.wake();
+    });
+    return worker;
   }
 }

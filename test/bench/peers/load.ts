@@ -30,10 +30,13 @@ function meterOf(task: PeerTask): Meter {
   return new Meter({ cpuUs: () => treeCpuUs(task.pid), syncs: () => Promise.resolve(NaN) });
 }
 
-function openLanes(task: PeerTask, count: number, inFlight: number): Promise<Lane[]> {
+/** One after the other: the first makes the queue. */
+async function openLanes(task: PeerTask, count: number, inFlight: number): Promise<Lane[]> {
   const { port, queue, modules } = task;
-  const open = (): Promise<Lane> => PEER[task.peer].connect({ port, queue, inFlight, modules });
-  return Promise.all(Array.from({ length: count }, open));
+  const lanes: Lane[] = [];
+  for (let i = 0; i < count; i++)
+    lanes.push(await PEER[task.peer].connect({ port, queue, inFlight, modules }));
+  return lanes;
 }
 
 /** Puts with so many in flight on each lane; each message has a number of its own. */
