@@ -23,7 +23,7 @@ export async function runBacklog(directory: string, messages: number): Promise<F
     const second = await fill(backlog);
     const acknowledged = first.acknowledged + second.acknowledged;
     await backlog.crash();
-    const readyMs = await backlog.start();
+    const { readyMs, cpuMs } = await backlog.start();
     const firstMs = readyMs + (await firstMessage(backlog.server.port));
     const left = await asked(backlog, (status) => status.messages());
     if (left !== acknowledged - 1)
@@ -40,6 +40,7 @@ export async function runBacklog(directory: string, messages: number): Promise<F
         'bytes of memory a message': (second.resident - first.resident) / second.acknowledged,
         'resident size / messages': second.resident / acknowledged,
         'ms to ready after kill -9': readyMs,
+        'of them on a processor': cpuMs,
         'ms to the first message': firstMs,
       },
     };

@@ -64,8 +64,7 @@ async function main(): Promise<number> {
     const verdicts = judge(options, values);
     console.log('');
     for (const { holds, text } of verdicts) console.log(`${holds ? 'holds ' : 'FAILS '} ${text}`);
-    if (options.json !== '')
-      writeFileSync(options.json, `${JSON.stringify({ options, values }, null, 2)}\n`);
+    if (options.json !== '') writeFileSync(options.json, `${JSON.stringify({ options, values }, null, 2)}\n`);
     return options.reportOnly || verdicts.every(({ holds }) => holds) ? 0 : 1;
   } finally {
     scratch.remove();
@@ -117,19 +116,25 @@ async function measure(options: Options, scratch: Scratch): Promise<Values> {
   const { log, checkpoint } = large.files();
   print('log, newest checkpoint', `${megabytes(log)}, ${megabytes(checkpoint)}`);
   const count = filled.acknowledged;
-  const noteStart = (name: string, readyMs: number): void => {
+  const start = async (name: string): Promise<void> => {
+    const { readyMs, cpuMs } = await large.start();
     const { resident, peak } = large.memory();
-    Object.assign(values, { [`${name} ms`]: readyMs, [`${name} resident`]: resident, [`${name} peak`]: peak });
+    values[`${name} cpu ms`] = cpuMs;
+    Object.assign(values, {
+      [`${name} ms`]: readyMs,
+      [`${name} resident`]: resident,
+      [`${name} peak`]: peak,
+    });
     const perMessage = `${(resident / count).toFixed(1)} B a message`;
     print(
       `ready, ${name}`,
-      `${(readyMs / 1000).toFixed(2)} s; resident ${megabytes(resident)}, ${perMessage}, peak ${megabytes(peak)}; ${load()}`,
+      `${(readyMs / 1000).toFixed(2)} s, ${(cpuMs / 1000).toFixed(2)} s of a processor; resident ${megabytes(resident)}, ${perMessage}, peak ${megabytes(peak)}; ${load()}`,
     );
   };
-  noteStart('from checkpoint', await large.start());
+  await start('from checkpoint');
   await large.crash();
   const damaged = large.damageCheckpoints();
-  noteStart('full replay', await large.start());
+  await start('full replay');
   print('checkpoints damaged', String(damaged));
   values['messages'] = count;
   if (options.cost) await compare(options, scratch, { large, values });
@@ -202,9 +207,12 @@ function judge(options: Options, values: Values): { holds: boolean; text: string
   const verdicts = [
     atMost('from checkpoint ms', TARGETS.readyMs(messages)),
     atMost('full replay ms', TARGETS.replayMs(messages)),
-    atMost('from checkpoint resident', TARGETS.residentBytes, count),
-    atMost('full replay resident', TARGETS.residentBytes, count),
   ];
+  // Of fewer messages what the process needs anyway is most of it: see npm run bench:memory.
+  if (messages >= 10 * MILLION) {
+    verdicts.push(atMost('from checkpoint peak', TARGETS.residentBytes, count));
+    verdicts.push(atMost('full replay peak', TARGETS.residentBytes, count));
+  }
   if (!options.cost) return verdicts;
   const ratios = ['enqueue', 'dequeue'].map((what) => atMost(`${what} ratio`, TARGETS.costRatio));
   return [...verdicts, ...ratios];

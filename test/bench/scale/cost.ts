@@ -51,8 +51,13 @@ async function dequeue(task: CostTask, qname: string, messages: number): Promise
   let taken = 0;
   const consumers = await onConnections(task, qname, (connection, { handle }) => {
     const messagesMax = messages / CONNECTIONS;
-    const onMessage = (): void => void taken++;
-    return new Consumer(connection, { handle, inFlight: IN_FLIGHT, wait: false, messagesMax, onMessage });
+    return new Consumer(connection, {
+      handle,
+      inFlight: IN_FLIGHT,
+      wait: false,
+      messagesMax,
+      onMessage: () => taken++,
+    });
   });
   await Promise.all(consumers.map((consumer) => consumer.run()));
   for (const consumer of consumers) consumer.close();

@@ -29,7 +29,7 @@ async function fillQueue(
 ): Promise<{ acknowledged: number; sent: number }> {
   let sent = 0;
   let acknowledged = 0;
-  let kill: () => void = () => {};
+  let kill: (() => void) | null = null;
   const killed = new Promise<void>((resolve) => {
     kill = resolve;
   });
@@ -46,7 +46,7 @@ async function fillQueue(
         onSend: () => sent++,
         onAnswer: () => {
           acknowledged++;
-          if (acknowledged === killAt) kill();
+          if (acknowledged === killAt) kill?.();
         },
       }),
     );
