@@ -76,7 +76,7 @@ class TubeLane implements Lane {
 }
 
 /** A line, and the data behind it when the line announces some. */
-function readLine(bytes: Buffer, at: number): { answer: Line; end: number } | null {
+export function readLine(bytes: Buffer, at: number): { answer: Line; end: number } | null {
   const lineEnd = bytes.indexOf(CR, at);
   if (lineEnd < 0 || lineEnd + 2 > bytes.length) return null;
   const words = bytes.toString('latin1', at, lineEnd).split(' ');

@@ -57,6 +57,14 @@ export interface ProgramOptions {
   readonly isReady: () => Promise<boolean>;
 }
 
+async function isReady(options: ProgramOptions): Promise<boolean> {
+  try {
+    return await options.isReady();
+  } catch {
+    return false;
+  }
+}
+
 export class Program implements PeerServer {
   readonly pid: number;
   private readonly child: ChildProcess;
@@ -88,7 +96,7 @@ export class Program implements PeerServer {
     });
     const running = new Program(child);
     const until = performance.now() + READY_MS;
-    while (!(await options.isReady().catch(() => false))) {
+    while (!(await isReady(options))) {
       if (running.hasEnded || performance.now() > until) {
         await running.crash();
         throw new Error(`${program} did not start:\n${running.complaints.trim()}`);
