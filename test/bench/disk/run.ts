@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { statSpace } from '../../../src/tools/stat.ts';
 import { Daemon, QSPACE } from '../daemon.ts';
 import { runChild } from '../ipc.ts';
 import { latencies, type Latencies } from './bound.ts';
@@ -94,6 +95,7 @@ export async function runDisk(name: RunName, options: DiskOptions, directory: st
       const calm = isChurn ? await churn(port, options, CONNECTIONS) : null;
       await delay(AFTER_MS);
       const sampled = await sampler.finish();
+      await checkLive(space, sampled.liveBytes);
       return {
         name,
         title: plan.title(options),
@@ -108,6 +110,13 @@ export async function runDisk(name: RunName, options: DiskOptions, directory: st
   } finally {
     await daemon.stop();
   }
+}
+
+/** What the daemon says is live must be what the tool counts in the files. */
+async function checkLive(dir: string, liveBytes: number): Promise<void> {
+  const { total } = await statSpace({ name: QSPACE, dir });
+  if (total.live !== liveBytes)
+    throw new Error(`the daemon says ${liveBytes} bytes are live, tmqueue wal stat ${total.live}`);
 }
 
 /** Half of the time. */

@@ -33,6 +33,8 @@ export interface Sampled {
   /** Wall times at which the log was seen to begin with another segment. */
   readonly movedMs: readonly number[];
   readonly checkpointBytesMax: number;
+  /** At the end. */
+  readonly liveBytes: number;
   readonly counts: readonly Count[];
 }
 
@@ -72,9 +74,9 @@ export class Sampler {
     await this.asking;
     this.sample();
     await this.ask();
-    const { samples, worst, over, logBytesMax, movedMs, checkpointBytesMax, counts } = this;
+    const { samples, worst, over, logBytesMax, movedMs, checkpointBytesMax, liveBytes, counts } = this;
     if (worst === null) throw new Error('nothing was sampled');
-    return { samples, worst, over, logBytesMax, movedMs, checkpointBytesMax, counts };
+    return { samples, worst, over, logBytesMax, movedMs, checkpointBytesMax, liveBytes, counts };
   }
 
   stop(): void {
