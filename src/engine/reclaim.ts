@@ -1,6 +1,6 @@
 // Reclaim [DESIGN 5]: the log's units leave from the front. A unit without live messages goes at once; while too much of the log is dead, the
 // live messages of the front unit are restated at the tail, with their complete state, and then it goes. Restating is paid for by what is
-// appended and what dies, at most two bytes for one, a little in each batch. Invariant: a unit goes only when everything that emptied it is
+// appended and what dies (reclaim-pace.ts), a little in each batch. Invariant: a unit goes only when everything that emptied it is
 // durable. A message whose record cannot be read or is damaged keeps its unit and all behind it: that is said once.
 import type { LogWriter } from '../wal/log-store.ts';
 import { standingOf } from '../queue/place.ts';
@@ -8,19 +8,13 @@ import { memberOf } from '../queue/prepared.ts';
 import { NONE } from '../base/column.ts';
 import { MEMORY_REF, type Enqueued } from '../queue/event.ts';
 import { decodeMessage, isIntact } from './message-record.ts';
+import { isTooLarge, payFor, type LogSize } from './reclaim-pace.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
-/** Bytes restated for each byte appended or dead. */
-const PAY = 2;
 /** So much is restated in one batch, so that its sync takes no longer than a small one's; more only while batches are large anyway. */
 const BATCH_BYTES = { MIN: 256 * 1024, MAX: 4 * 1024 * 1024 } as const;
 /** Rows looked at in a row, in the search for the messages of a unit: a few milliseconds. */
 const SCAN_ROWS = 32_768;
-/**
- * How much larger than what is live the log may be, beside two units, before restating begins. From there to the bound the live half of a
- * log can be walked through at PAY, and the room that the removal of each message needs be kept ready.
- */
-const SLACK = 1.25;
 /** What the log must stay under is twice what is live and four units [DESIGN 5, Reclaim]; it prepares ahead only below one unit less. */
 const BOUND = 2;
 const BOUND_UNITS = 3;
@@ -58,11 +52,12 @@ export class Reclaim {
     this.limit();
     if (this.stopped) return;
     this.skipEmpty();
-    const paid = PAY * (bytes + died);
+    const { isOver } = this;
+    const paid = payFor(this.size, { appended: bytes, died });
     this.share = Math.min(Math.max(BATCH_BYTES.MIN, paid), BATCH_BYTES.MAX, this.writer.unitBytes / 8);
-    if (this.isOver) this.budget += paid;
+    if (isOver) this.budget += paid;
     else this.budget = 0;
-    if (!this.restating && this.isOver && this.budget > 0) void this.restateUnits();
+    if (!this.restating && isOver && this.budget > 0) void this.restateUnits();
   }
 
   stop(): void {
@@ -79,10 +74,15 @@ export class Reclaim {
     return ref === Infinity ? Infinity : this.writer.unitOf(ref);
   }
 
-  /** Units that hold something live, or will: what is before them goes as soon as it may. */
+  /** Of the units that hold something live, or will: what is before them goes as soon as it may. */
+  private get size(): LogSize {
+    const unit = this.writer.unitBytes;
+    const held = (this.currentUnit - this.unit + 1) * unit;
+    return { held, live: this.engine.space.liveBytes, unit };
+  }
+
   private get isOver(): boolean {
-    const held = this.currentUnit - this.unit + 1;
-    return held > (SLACK * this.engine.space.liveBytes) / this.writer.unitBytes + 2;
+    return isTooLarge(this.size);
   }
 
   /** Tells the log how much it may keep, prepared units included. */

@@ -15,7 +15,10 @@ const STOP_MS = 15_000;
 export interface DaemonOptions {
   /** Where its configuration and its data go. */
   readonly directory: string;
+  /** Lines of *QUEUES. */
   readonly queues: readonly string[];
+  /** Further lines of *SERVERS. */
+  readonly servers?: readonly string[];
   /** Options for node, such as --cpu-prof. */
   readonly nodeOptions?: readonly string[];
   /** A program that the daemon is started under, with its arguments: strace. */
@@ -47,7 +50,7 @@ export class Daemon {
   static async start(options: DaemonOptions): Promise<Daemon> {
     const { directory, nodeOptions = [], under = [] } = options;
     const configuration = join(directory, 'ubbconfig');
-    writeFileSync(configuration, ubbText(options.queues));
+    writeFileSync(configuration, ubbText(options));
     const script = fileURLToPath(new URL('../../src/cli/tmqueue.js', import.meta.url));
     const start = ['start', '-c', configuration, '--listen', '127.0.0.1:0', '--appdir', directory, '--json'];
     const [program = process.execPath, ...rest] = [
@@ -135,18 +138,19 @@ function keepLast(child: ChildProcess): () => string {
   return () => text;
 }
 
-function ubbText(queues: readonly string[]): string {
+function ubbText({ queues, servers = [] }: DaemonOptions): string {
   return `*RESOURCES
 IPCKEY 52617
 MASTER SITE1
 MODEL SHM
+MAXGTT 1000
 *MACHINES
 "localhost" LMID=SITE1 APPDIR="." TUXDIR="/opt/tuxedo" TUXCONFIG="/opt/tuxedo/tuxconfig"
 *GROUPS
 QUE1 LMID=SITE1 GRPNO=1 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:data:${QSPACE}"
 *SERVERS
 TMQUEUE SRVGRP=QUE1 SRVID=20 CLOPT="-s ${QSPACE}:TMQUEUE -- -t 30"
-*QSPACES
+${servers.map((line) => `${line}\n`).join('')}*QSPACES
 ${QSPACE} SRVGRP=QUE1
 *QUEUES
 DEFAULT: QSPACE=${QSPACE} ORDER="fifo" RETRIES=2 DELAY=1

@@ -11,6 +11,8 @@ export interface Figures {
   /** The same of the load generator. */
   readonly loadUs: number;
   readonly messagesPerSync: number;
+  /** What only some workloads have, by name. */
+  readonly extra?: Readonly<Record<string, number>>;
 }
 
 /** The middle value; the mean of the two middle ones of an even number; NaN of none. */
@@ -32,5 +34,19 @@ export function medianFigures(runs: readonly Figures[]): Figures {
     serverUs: of((run) => run.serverUs),
     loadUs: of((run) => run.loadUs),
     messagesPerSync: of((run) => run.messagesPerSync),
+    ...extraOf(runs),
   };
+}
+
+function extraOf(runs: readonly Figures[]): { extra?: Record<string, number> } {
+  const names = Object.keys(runs[0]?.extra ?? {});
+  if (names.length === 0) return {};
+  const medians = names.map((name) => [name, median(runs.map((run) => run.extra?.[name] ?? NaN))]);
+  return { extra: Object.fromEntries(medians) as Record<string, number> };
+}
+
+/** By how much the rates of several runs differ: the range, of the median; NaN of fewer than two. */
+export function spreadOf(rates: readonly number[]): number {
+  if (rates.length < 2) return NaN;
+  return (Math.max(...rates) - Math.min(...rates)) / median(rates);
 }

@@ -19,7 +19,11 @@ export interface ChildOptions {
 /** Starts a script, sends it the task and waits for its answer; the child then goes on. */
 export async function startChild<R>(options: ChildOptions, task: object): Promise<Running<R>> {
   const path = fileURLToPath(new URL(options.script, import.meta.url));
-  const child = fork(path, [], { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(path, [], {
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   try {
     const answer = await answerOf<R>(child, options, task);
     return { answer, pid: child.pid ?? 0, stop: () => endOf(child) };

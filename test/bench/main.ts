@@ -1,9 +1,10 @@
-// npm run bench: the workloads W1 to W5 of PERFORMANCE.md beside the bare sync rate and the bare pipeline of the same rounds. Exit code 1:
+// npm run bench: the workloads W1 to W11 beside the bare sync rate and the bare pipeline of the same rounds. Exit code 1:
 // a threshold does not hold; 2: the command line, or a run that could not be made or lost a message.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { readOptions, USAGE, type Options } from './options.ts';
+import { missingPeers } from './peers/run.ts';
 import { report } from './report.ts';
 import { runRound, type Round } from './round.ts';
 import { exitOnSignals, Scratch } from './scratch.ts';
@@ -17,6 +18,11 @@ async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (typeof options === 'string') {
     console.error(`${options}\n\n${USAGE}`);
+    return 2;
+  }
+  const missing = missingPeers(options.peers, options.peerModules);
+  if (missing.length > 0) {
+    console.error(missing.join('\n'));
     return 2;
   }
   exitOnSignals();

@@ -4,18 +4,43 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BareServerReady, BareServerTask } from './bare/server.ts';
+import { runBacklog } from './backlog-run.ts';
 import { Daemon, QSPACE } from './daemon.ts';
 import type { Figures } from './figures.ts';
 import { runChild, startChild, type Running } from './ipc.ts';
-import type { LoadKind, LoadTask, Shape } from './load/task.ts';
+import { BODY_BYTES, type LoadKind, type LoadTask, type Shape } from './load/task.ts';
 import type { Options, Workload } from './options.ts';
+import { PEER_SHAPES, type PeerName, type PeerShape } from './peers/peer.ts';
+import { RunningPeer } from './peers/run.ts';
+import { BYTES, runOnOwnDaemon, type OwnRun } from './own-daemon.ts';
 
-/** What is run: `sync`, the bare pipeline in a shape (plain, but for `best`), a workload, a workload through the SDK. */
-export type RunName = 'sync' | `bare ${'W1' | 'W2' | 'W3' | 'best'}` | Workload | 'W3 sdk';
+/** Shapes that the bare pipeline is run in. */
+export type BareShape = 'W1' | 'W2' | 'W3' | 'W6' | 'W7';
+/** What is run: `sync`, the bare pipeline in a shape (plain, but for `best`), a workload or a variant of it, W3 through the SDK, a
+ * workload on another system. */
+export type RunName =
+  'sync' | `bare ${BareShape | 'best'}` | Workload | OwnRun | 'W3 sdk' | `${PeerShape} ${PeerName}`;
 export type Round = Partial<Record<RunName, Figures>>;
 
-/** The bare shape that goes before a workload; W4 and W5 are seen beside W3's. */
-const BARE_BEFORE = { W1: 'W1', W2: 'W2', W3: 'W3', W4: null, W5: null } as const;
+/** The bare shape that goes before a workload; the others are seen beside W3's. */
+const BARE_BEFORE: Partial<Record<Workload, BareShape>> = {
+  W1: 'W1',
+  W2: 'W2',
+  W3: 'W3',
+  W6: 'W6',
+  W7: 'W7',
+};
+/** Those that share a daemon. */
+const SHARED = ['W1', 'W2', 'W3', 'W4', 'W5'] as const;
+type Shared = (typeof SHARED)[number];
+/** The runs of a workload on daemons of their own. */
+const OWN: Readonly<Record<Exclude<Workload, Shared | 'W8'>, readonly OwnRun[]>> = {
+  W6: ['W6'],
+  W7: ['W7'],
+  W9: ['W9'],
+  W10: ['W10', 'W10 of 101'],
+  W11: ['W11 alone', 'W11'],
+};
 const SDK_QUEUE = 'W3SDK';
 const WARM_QUEUE = 'WARM';
 /** Between two runs, so that what the one left to be written does not slow the other down. */
@@ -37,16 +62,19 @@ export async function runRound(round: RoundOptions): Promise<Round> {
   mkdirSync(data);
   const daemon = await Daemon.start({
     directory: data,
-    queues: [...options.only, SDK_QUEUE, WARM_QUEUE],
+    queues: [...SHARED, SDK_QUEUE, WARM_QUEUE],
     nodeOptions,
   });
   try {
     const plain = await startBare('plain', directory);
     try {
       const best = await startBare('best', directory);
+      const peers = new Map<PeerName, RunningPeer>();
       try {
-        return await new Runs(round, { daemon, plain, best }).all();
+        for (const name of options.peers) peers.set(name, await RunningPeer.start(name, options, directory));
+        return await new Runs(round, { daemon, plain, best, peers }).all();
       } finally {
+        for (const peer of peers.values()) await peer.stop();
         await best.stop();
       }
     } finally {
@@ -68,6 +96,7 @@ interface Servers {
   readonly daemon: Daemon;
   readonly plain: BareServer;
   readonly best: BareServer;
+  readonly peers: ReadonlyMap<PeerName, RunningPeer>;
 }
 
 class Runs {
@@ -90,9 +119,13 @@ class Runs {
       ),
     );
     for (const workload of only) {
-      const shape = BARE_BEFORE[workload];
-      if (shape !== null) await this.runBare(shape);
-      await this.run(workload, () => this.load('lean', workload, workload));
+      const bare = BARE_BEFORE[workload];
+      if (bare !== undefined) await this.runBare(bare);
+      await this.workload(workload);
+      const shape = PEER_SHAPES.find((one) => one === workload);
+      if (shape === undefined) continue;
+      for (const [name, peer] of this.servers.peers)
+        await this.run(`${shape} ${name}`, () => peer.run(shape));
     }
     if (this.results['bare W3'] === undefined) await this.runBare('W3');
     if (only.includes('W3')) await this.run('bare best', () => this.loadBare(this.servers.best, 'W3'));
@@ -100,7 +133,23 @@ class Runs {
     return this.results;
   }
 
-  private runBare(shape: 'W1' | 'W2' | 'W3'): Promise<void> {
+  private async workload(workload: Workload): Promise<void> {
+    const { options } = this.round;
+    if (workload === 'W8') return this.run('W8', () => runBacklog(this.subdirectory('W8'), options.backlog));
+    if (isShared(workload)) return this.run(workload, () => this.load('lean', workload, workload));
+    for (const name of OWN[workload]) {
+      await this.run(name, () => runOnOwnDaemon(name, options, this.subdirectory(name)));
+    }
+    return undefined;
+  }
+
+  private subdirectory(name: string): string {
+    const path = join(this.round.directory, name.replaceAll(' ', '-'));
+    mkdirSync(path);
+    return path;
+  }
+
+  private runBare(shape: BareShape): Promise<void> {
     return this.run(`bare ${shape}`, () => this.loadBare(this.servers.plain, shape));
   }
 
@@ -130,10 +179,15 @@ class Runs {
       ...what,
       qspace: QSPACE,
       warmQueue: WARM_QUEUE,
+      bodyBytes: what.shape === 'W6' || what.shape === 'W7' ? BYTES[what.shape] : BODY_BYTES,
       warmupMs,
       measureMs,
       firstProducer: 0,
     };
     return runChild<Figures>({ script: 'load/main.js', timeoutMs: CHILD_MS + warmupMs + measureMs }, task);
   }
+}
+
+function isShared(workload: Workload): workload is Shared {
+  return SHARED.some((one) => one === workload);
 }

@@ -1,5 +1,5 @@
 // The temporary directory of a run, on the file system that is measured. It is removed when the run ends, also by a signal.
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,6 +17,8 @@ export class Scratch {
   /** @param parent '' for the system's directory of temporary files */
   constructor(parent: string, keep: boolean) {
     this.path = mkdtempSync(join(parent === '' ? tmpdir() : parent, 'tmqueue-bench-'));
+    // A server that does not run as root works in it too.
+    chmodSync(this.path, 0o755);
     this.keep = keep;
     process.once('exit', () => this.remove());
   }

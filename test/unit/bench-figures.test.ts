@@ -1,6 +1,8 @@
 // The benchmark's own arithmetic.
 import { describe, expect, test } from 'vitest';
-import { median, medianFigures, type Figures } from '../bench/figures.ts';
+import { latencies, overshoot, SEGMENT_BYTES } from '../bench/disk/bound.ts';
+import { readDiskOptions } from '../bench/disk/options.ts';
+import { median, medianFigures, spreadOf, type Figures } from '../bench/figures.ts';
 import { Histogram } from '../bench/histogram.ts';
 import { Ledger, numberBase, stampedBody, writeStamp } from '../bench/load/stamp.ts';
 import { readOptions } from '../bench/options.ts';
@@ -61,6 +63,14 @@ test('median', () => {
   expect(median([4, 1, 2, 3])).toBe(2.5);
   expect(median([])).toBeNaN();
   expect(medianFigures([figures(1), figures(5), figures(2)]).rate).toBe(2);
+  const extra = [3, 9, 4].map((ms) => ({ ...figures(1), extra: { ms } }));
+  expect(medianFigures(extra).extra).toEqual({ ms: 4 });
+  expect(medianFigures([figures(1)])).not.toHaveProperty('extra');
+});
+
+test('spread', () => {
+  expect(spreadOf([90, 100, 120])).toBeCloseTo(0.3);
+  expect(spreadOf([90])).toBeNaN();
 });
 
 describe('thresholds', () => {
@@ -109,12 +119,14 @@ describe('ledger', () => {
 
 describe('options', () => {
   test('defaults', () => {
-    expect(readOptions([])).toMatchObject({ only: ['W1', 'W2', 'W3', 'W4', 'W5'], rounds: 5, sdk: true });
+    const only = ['W1', 'W2', 'W3', 'W4', 'W5', 'W6', 'W7', 'W8', 'W9', 'W10', 'W11'];
+    expect(readOptions([])).toMatchObject({ only, rounds: 5, sdk: true, backlog: 1_000_000 });
+    expect(readOptions(['--full'])).toMatchObject({ backlog: 10_000_000 });
   });
   test('some workloads, in their order', () => {
     expect(readOptions(['--only', 'w3,W1', '--no-sdk'])).toMatchObject({ only: ['W1', 'W3'], sdk: false });
   });
-  test.each([['--only', 'W9'], ['--rounds', '0'], ['--seconds', 'x'], ['--what']])(
+  test.each([['--only', 'W12'], ['--scale', '0'], ['--rounds', '0'], ['--seconds', 'x'], ['--what']])(
     '%s %s is refused',
     (...args) => {
       expect(typeof readOptions(args)).toBe('string');
@@ -142,5 +154,48 @@ describe('bench:queue', () => {
   test('a value that no target names is a mistake', () => {
     expect(() => judge({ 'W12 p99 ms': 1 })).toThrow('W12 p99 ms');
     expect(new Set(TARGETS.map(({ value }) => value)).size).toBe(TARGETS.length);
+  });
+});
+
+const second = (endedMs: number, p99Us: number) => ({ endedMs, messages: 100, p99Us });
+const counts = (records: readonly number[]) =>
+  records.flatMap((_, i) => {
+    const total = records.slice(0, i).reduce((sum, one) => sum + one, 0);
+    return [0, 250, 500, 750].map((ms) => ({
+      atMs: 1000 * i + ms,
+      records: total + (records[i]! * ms) / 1000,
+    }));
+  });
+
+describe('bench:disk', () => {
+  test('what is sampled is held against twice what is live', () => {
+    const liveBytes = 3 * SEGMENT_BYTES;
+    expect(overshoot({ atMs: 0, logBytes: 10 * SEGMENT_BYTES, liveBytes })).toBe(4);
+  });
+
+  test('seconds in which more was appended than the messages need are told apart', () => {
+    const seconds = [1000, 2000, 3000, 4000, 5000].map((ms, i) => second(ms, [9, 9, 1, 4, 2][i]!));
+    expect(latencies(seconds, counts([200, 200, 200, 900, 210, 0]))).toEqual({
+      quietUs: 1.5,
+      restatingUs: 4,
+      quietSeconds: 2,
+      restatingSeconds: 1,
+    });
+  });
+  test('without counts close enough nothing is told', () => {
+    const seconds = [1000, 2000, 3000].map((ms) => second(ms, 1));
+    const far = [0, 5000].map((atMs) => ({ atMs, records: atMs }));
+    expect(latencies(seconds, far)).toMatchObject({ quietSeconds: 0, restatingSeconds: 0 });
+  });
+
+  test('options', () => {
+    expect(readDiskOptions([])).toMatchObject({ messages: 1_000_000, aborts: 1_000_000, queues: 10_000 });
+    expect(readDiskOptions(['--full', '--only', 'static'])).toMatchObject({
+      messages: 10_000_000,
+      only: ['static'],
+    });
+  });
+  test.each([['--only', 'new'], ['--seconds', '0'], ['--quick']])('%s %s is refused', (...args) => {
+    expect(typeof readDiskOptions(args)).toBe('string');
   });
 });

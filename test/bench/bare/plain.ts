@@ -10,6 +10,8 @@ import { ANSWER_BYTES, BARE_OP, writeAnswer } from './wire.ts';
 
 type Request = [op: number, id: number, queue: number, data: Buffer];
 
+const GROUP_BYTES = 4 * 1024 * 1024;
+
 const packr = new Packr({ useRecords: false });
 
 /** Records that wait for the next sync, and who waits for it. */
@@ -63,11 +65,28 @@ export class PlainPipeline {
     const { open, batch } = this;
     this.open = null;
     if (open === null) return;
-    const bytes = Buffer.concat(open.records);
-    batch.add({ id: 0, queue: 0 }, bytes, { from: 0, to: bytes.length });
+    for (const records of sized(open.records)) {
+      const bytes = Buffer.concat(records);
+      batch.add({ id: 0, queue: 0 }, bytes, { from: 0, to: bytes.length });
+    }
     batch.commit();
     open.resolve();
   }
+}
+
+/** The records in groups that a batch's buffer has room for: one group, but for large data. */
+function sized(records: readonly Buffer[]): Buffer[][] {
+  const groups: Buffer[][] = [];
+  let bytes = Infinity;
+  for (const record of records) {
+    bytes += record.length;
+    if (bytes > GROUP_BYTES) {
+      groups.push([]);
+      bytes = record.length;
+    }
+    groups.at(-1)?.push(record);
+  }
+  return groups;
 }
 
 function answer(op: number, value: number): Buffer {

@@ -18,9 +18,17 @@ export class PreallocatedFile {
 
   /** Writes the bytes behind the previous ones and returns when they are durable. */
   append(bytes: Buffer, length: number): void {
+    this.write(bytes, length);
+    this.sync();
+  }
+
+  write(bytes: Buffer, length: number): void {
     if (this.position + length > FILE_BYTES) this.position = 0;
     writeSync(this.fd, bytes, 0, length, this.position);
     this.position += length;
+  }
+
+  sync(): void {
     fdatasyncSync(this.fd);
   }
 

@@ -1,13 +1,13 @@
 // The bare pipeline's wire: u32 length, then a short msgpack array of fixed layout.
 //
-//     request  | length u32 | 94 | 01 | ce id u32 | queue | c5 length u16 | data |
+//     request  | length u32 | 94 | 01 | ce id u32 | queue | c6 length u32 | data |
 //     status   | length u32 | 92 | 02 | ce 0 u32  |
 //     answer   | length u32 | 93 | 41 | ce id u32 | c0 |        (42: the number of syncs stands in place of the id)
 
 export const BARE_OP = { ENQUEUE: 1, STATUS: 2, ENQUEUED: 0x41, SYNCS: 0x42 } as const;
 
 /** Places within a frame, its length included. */
-export const AT = { OP: 5, ID: 7, QUEUE: 11, DATA: 15 } as const;
+export const AT = { OP: 5, ID: 7, QUEUE: 11, DATA: 17 } as const;
 export const STATUS_BYTES = 11;
 export const ANSWER_BYTES = 12;
 
@@ -19,8 +19,8 @@ export function enqueueFrame(dataBytes: number): Buffer {
   frame[AT.OP] = BARE_OP.ENQUEUE;
   frame[6] = 0xce;
   frame[AT.QUEUE] = 1;
-  frame[12] = 0xc5;
-  frame.writeUInt16BE(dataBytes, 13);
+  frame[12] = 0xc6;
+  frame.writeUInt32BE(dataBytes, 13);
   return frame;
 }
 

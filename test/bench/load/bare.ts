@@ -4,23 +4,30 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ANSWER_BYTES, AT, BARE_OP, enqueueFrame, statusFrame } from '../bare/wire.ts';
+import { cpuTimeUs } from '../cpu-time.ts';
 import type { Figures } from '../figures.ts';
 import { Meter } from './meter.ts';
-import { BODY_BYTES, SHAPES, type LoadTask, type Shape } from './task.ts';
+import { BODY_BYTES, SHAPES, type LoadTask } from './task.ts';
 
 const NOTHING = Buffer.alloc(0);
+
+interface BareShape {
+  readonly inFlight: number;
+  readonly bodyBytes: number;
+}
 
 class BareLoad {
   private readonly socket: Socket;
   private readonly inFlight: number;
   private readonly meter: Meter;
-  private readonly frame = enqueueFrame(BODY_BYTES);
+  private readonly frame: Buffer;
   private readonly sentAt: Float64Array;
   private rest: Buffer = NOTHING;
 
-  constructor(socket: Socket, inFlight: number, meter: Meter) {
+  constructor(socket: Socket, { inFlight, bodyBytes }: BareShape, meter: Meter) {
     this.socket = socket;
     this.inFlight = inFlight;
+    this.frame = enqueueFrame(bodyBytes);
     this.meter = meter;
     this.sentAt = new Float64Array(inFlight);
     socket.on('data', (chunk) => this.receive(chunk));
@@ -62,18 +69,20 @@ class BareLoad {
 
 export async function runBare(task: LoadTask): Promise<Figures> {
   const control = await open(task.port);
-  const meter = new Meter({ pid: task.pid, syncs: () => syncsOf(control) });
-  const warming = await startLoads(task, 'W3', meter);
+  const meter = new Meter({ cpuUs: () => cpuTimeUs(task.pid), syncs: () => syncsOf(control) });
+  const warming = await startLoads({ ...task, shape: 'W3', bodyBytes: BODY_BYTES }, meter);
   await delay(task.warmupMs);
   for (const load of warming) load.close();
-  await startLoads(task, task.shape, meter);
+  await startLoads(task, meter);
   return meter.window(task.measureMs);
 }
 
-async function startLoads(task: LoadTask, shape: Shape, meter: Meter): Promise<BareLoad[]> {
-  const { connections, inFlight } = SHAPES[shape];
+async function startLoads(task: LoadTask, meter: Meter): Promise<BareLoad[]> {
+  const { bodyBytes } = task;
+  const { connections, inFlight } = SHAPES[task.shape];
   const loads: BareLoad[] = [];
-  for (let i = 0; i < connections; i++) loads.push(new BareLoad(await open(task.port), inFlight, meter));
+  for (let i = 0; i < connections; i++)
+    loads.push(new BareLoad(await open(task.port), { inFlight, bodyBytes }, meter));
   for (const load of loads) load.start();
   return loads;
 }

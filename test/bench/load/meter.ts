@@ -1,13 +1,12 @@
 // The measured part of a run: latencies and counts between two instants, and what the server's and our own processor time were meanwhile.
 import { setTimeout as delay } from 'node:timers/promises';
-import { cpuTimeUs } from '../cpu-time.ts';
 import type { Figures } from '../figures.ts';
 import { Histogram } from '../histogram.ts';
 import { RAMP_MS } from './task.ts';
 
 export interface MeterSource {
-  /** The server's process. */
-  readonly pid: number;
+  /** Processor time of the server so far, in microseconds. */
+  cpuUs(): number;
   /** Syncs of the server so far. */
   syncs(): Promise<number>;
 }
@@ -33,7 +32,7 @@ export class Meter {
   async start(): Promise<void> {
     this.syncs = await this.source.syncs();
     this.latency.clear();
-    this.serverUs = cpuTimeUs(this.source.pid);
+    this.serverUs = this.source.cpuUs();
     this.own = process.cpuUsage();
     this.startedAt = performance.now();
     this.running = true;
@@ -43,7 +42,7 @@ export class Meter {
   async stop(endedAt: number = performance.now()): Promise<Figures> {
     this.running = false;
     const seconds = (endedAt - this.startedAt) / 1000;
-    const serverUs = cpuTimeUs(this.source.pid) - this.serverUs;
+    const serverUs = this.source.cpuUs() - this.serverUs;
     const own = process.cpuUsage(this.own);
     const syncs = (await this.source.syncs()) - this.syncs;
     const { latency } = this;

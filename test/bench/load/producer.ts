@@ -12,6 +12,8 @@ export interface ProducerOptions {
   readonly index: number;
   readonly handle: number;
   readonly inFlight: number;
+  /** Not given: 256. */
+  readonly bodyBytes?: number;
   /** Messages to send at most. */
   readonly messagesMax: number;
   /** The message is about to be sent. */
@@ -24,7 +26,7 @@ export class Producer implements Answers {
   acknowledged = 0;
   private readonly connection: LeanConnection;
   private readonly options: ProducerOptions;
-  private readonly body = stampedBody(BODY_BYTES);
+  private readonly body: Buffer;
   private readonly request: Enqueue;
   private readonly base: number;
   private readonly sentAt: Float64Array;
@@ -35,6 +37,7 @@ export class Producer implements Answers {
   constructor(connection: LeanConnection, options: ProducerOptions) {
     this.connection = connection;
     this.options = options;
+    this.body = stampedBody(options.bodyBytes ?? BODY_BYTES);
     this.base = numberBase(options.index) + 1;
     this.sentAt = new Float64Array(options.inFlight);
     this.request = {

@@ -1,6 +1,7 @@
 // W3 through the TypeScript client, as an application would write it: an awaited call a message, many at a time on each connection.
 import { setTimeout as delay } from 'node:timers/promises';
 import { tpinit, type Context } from '../../../clients/typescript/index.ts';
+import { cpuTimeUs } from '../cpu-time.ts';
 import type { Figures } from '../figures.ts';
 import { Meter } from './meter.ts';
 import { BODY_BYTES, SHAPES, type LoadTask } from './task.ts';
@@ -10,7 +11,7 @@ export async function runSdk(task: LoadTask): Promise<Figures> {
   const address = `//127.0.0.1:${task.port}`;
   const control = await tpinit({ address });
   const syncs = async () => (await control.stat(task.qspace)).spaces[0]?.batches ?? 0;
-  const meter = new Meter({ pid: task.pid, syncs });
+  const meter = new Meter({ cpuUs: () => cpuTimeUs(task.pid), syncs });
   const load = new SdkLoad(task, meter);
   const running: Promise<void>[] = [];
   for (let i = 0; i < connections; i++) {

@@ -3,7 +3,7 @@
 /** `bare`: the bare pipeline's wire; `lean`: the protocol, by the codecs of proto alone; `sdk`: the TypeScript client. */
 export type LoadKind = 'bare' | 'lean' | 'sdk';
 /** `D1` is for the trace: a short drain with one dequeue at a time. */
-export type Shape = 'W1' | 'W2' | 'W3' | 'W4' | 'W5' | 'D1';
+export type Shape = 'W1' | 'W2' | 'W3' | 'W4' | 'W5' | 'W6' | 'W7' | 'W9' | 'W10' | 'W11' | 'D1';
 
 export interface LoadTask {
   readonly kind: LoadKind;
@@ -12,7 +12,12 @@ export interface LoadTask {
   /** The server's process, for its processor time. */
   readonly pid: number;
   readonly qspace: string;
+  /** W9 moves messages between it and the one of `otherQueue`, W10 takes replies from there. */
   readonly qname: string;
+  readonly otherQueue?: string;
+  readonly bodyBytes: number;
+  /** W11: messages of other corrids on the queue. */
+  readonly others?: number;
   /** A queue for the warm-up. */
   readonly warmQueue: string;
   /** How long the code of both sides is warmed at a high rate, where the workload's own rate would take minutes for it. */
@@ -29,6 +34,11 @@ export const SHAPES: Readonly<Record<Shape, { connections: number; inFlight: num
   W3: { connections: 4, inFlight: 256 },
   W4: { connections: 8, inFlight: 64 },
   W5: { connections: 8, inFlight: 1 },
+  W6: { connections: 4, inFlight: 256 },
+  W7: { connections: 4, inFlight: 256 },
+  W9: { connections: 8, inFlight: 16 },
+  W10: { connections: 8, inFlight: 8 },
+  W11: { connections: 200, inFlight: 1 },
   D1: { connections: 1, inFlight: 1 },
 };
 
@@ -37,6 +47,8 @@ export const RAMP_MS = 200;
 export const BODY_BYTES = 256;
 /** Messages that W4 drains. */
 export const DRAIN_MESSAGES = 50_000;
+/** Messages on each of the two queues of W9. */
+export const MOVED_MESSAGES = 20_000;
 /** Messages that one pass of the warm-up drains. */
 export const WARM_MESSAGES = 20_000;
 /** Messages that D1 drains. */

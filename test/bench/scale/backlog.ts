@@ -30,6 +30,11 @@ export class Backlog {
     this.options = options;
   }
 
+  /** The running daemon. */
+  get server(): { readonly port: number; readonly pid: number } {
+    return this.running;
+  }
+
   private get running(): Daemon {
     if (this.daemon === null) throw new Error('the daemon is not running');
     return this.daemon;

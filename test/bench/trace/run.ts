@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { Daemon, QSPACE } from '../daemon.ts';
 import type { Figures } from '../figures.ts';
 import { runChild } from '../ipc.ts';
-import type { LoadTask, Shape } from '../load/task.ts';
+import { BODY_BYTES, type LoadTask, type Shape } from '../load/task.ts';
 import type { Scratch } from '../scratch.ts';
 import { CallReader } from './calls.ts';
 import { AnswerCheck } from './check.ts';
@@ -45,6 +45,7 @@ export async function runTrace(scratch: Scratch): Promise<number> {
       pid,
       qspace: QSPACE,
       warmQueue: '',
+      bodyBytes: BODY_BYTES,
       warmupMs: 0,
       measureMs: MEASURE_MS,
     } as const;
