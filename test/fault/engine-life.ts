@@ -107,7 +107,13 @@ export class EngineLife {
       runCommand: () => {},
     });
     const life = new EngineLife({ engine, io, clock }, options);
-    await life.define(options.queues);
+    try {
+      await life.define(options.queues);
+    } catch (error) {
+      // As boot does: what is given up leaves the disk alone.
+      await engine.close();
+      throw error;
+    }
     return life;
   }
 
