@@ -1,9 +1,9 @@
 // Real small file systems for tests: a tmpfs, or an ext4 in a file whose power can be cut. Only where this process may mount; where it may not,
 // `mayMount` says why, and the test says so and is skipped. Everything is unmounted and removed with the test.
-import { spawnSync } from 'node:child_process';
-import { closeSync, ftruncateSync, mkdtempSync, openSync, rmdirSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /** `FS_IOC_SHUTDOWN` with the flag for "no flush of the journal": what is not on the device by then never comes to it [log port 4]. */
@@ -71,10 +71,10 @@ export class SmallFileSystem {
     return new SmallFileSystem(null, ['-t', 'tmpfs', '-o', options, 'tmqueue-test']);
   }
 
-  static ext4(megabytes: number): SmallFileSystem {
+  static ext4(megabytes: number, options = ''): SmallFileSystem {
     const image = join(mkdtempSync(join(tmpdir(), 'tmqueue-image-')), 'image');
     makeImage(image, megabytes);
-    return new SmallFileSystem(image, ['-o', 'loop', image]);
+    return new SmallFileSystem(image, ['-o', options === '' ? 'loop' : `loop,${options}`, image]);
   }
 
   mount(): void {
@@ -90,6 +90,19 @@ export class SmallFileSystem {
   /** From here on nothing reaches the device any more; every call on it fails. */
   cutPower(): void {
     must('perl', ['-e', SHUTDOWN, this.folder]);
+  }
+
+  /** The kernel finds an error in an ext4 that was mounted with errors=remount-ro. */
+  failToReadOnly(): void {
+    const source = execFileSync('findmnt', ['-n', '-o', 'SOURCE', this.folder], { encoding: 'utf8' }).trim();
+    writeFileSync(`/sys/fs/ext4/${basename(source)}/trigger_fs_error`, 'ordered by a test');
+  }
+
+  /** What an operator does after that. */
+  repair(): void {
+    const { status } = spawnSync('e2fsck', ['-f', '-y', this.image ?? '']);
+    // 1: errors were mended.
+    if (status !== 0 && status !== 1) throw new Error(`e2fsck ended with ${status}`);
   }
 
   private remove(): void {
