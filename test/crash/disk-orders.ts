@@ -51,8 +51,8 @@ export class OrderedDisk implements FileIo {
     });
   }
 
-  open(path: string, mode: OpenMode): number {
-    const fd = this.calling('open', path, () => nodeFileIo.open(path, mode));
+  open(path: string, mode: OpenMode, reserve?: 'reserve'): number {
+    const fd = this.calling('open', path, () => nodeFileIo.open(path, mode, reserve));
     this.paths.set(fd, path);
     return fd;
   }

@@ -35,7 +35,7 @@ class Tally {
 
 test(
   `${KILLS} kills at named points and at random, seed ${SEED}`,
-  { timeout: 60_000 + KILLS * 6000 },
+  { timeout: 60_000 + KILLS * 30_000 },
   async () => {
     const prng = new Prng(SEED);
     const daemon = TestDaemon.prepare({ queues: PLACES, errorQueue: ERROR_QUEUE, entry: FAULTY_ENTRY });

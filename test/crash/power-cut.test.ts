@@ -64,7 +64,7 @@ async function reached(is: () => boolean): Promise<void> {
   }
 }
 
-const timeout = 60_000 + CUTS * 20_000;
+const timeout = 120_000 + CUTS * 60_000;
 test.skipIf(WHY_NOT !== '')(`${CUTS} power cuts under load, seed ${SEED}`, { timeout }, async () => {
   const run = prepare(SEED);
   order(run.daemon, {});

@@ -11,7 +11,8 @@ import { tryLock } from 'fs-native-extensions';
 export type OpenMode = 'read' | 'write' | 'create' | 'ensure';
 
 export interface FileIo {
-  open(path: string, mode: OpenMode): number;
+  /** `reserve`: also with a descriptor that is kept for bad days; else it fails when the process has no other. */
+  open(path: string, mode: OpenMode, reserve?: 'reserve'): number;
   close(fd: number): void;
   preadSync(fd: number, into: Uint8Array, position: number): number;
   pread(fd: number, into: Uint8Array, position: number): Promise<number>;
@@ -44,12 +45,17 @@ const writeAsync = promisify(fs.write);
 const fdatasyncAsync = promisify(fs.fdatasync);
 const fsyncAsync = promisify(fs.fsync);
 
-/** Descriptors that are given up when there are no others: clients that take all of them must not end the log. */
+/**
+ * Descriptors that are given up when there are no others: clients that take all of them must not end the log. Whatever is closed fills
+ * them up again, at once, before a client that waits can take it.
+ */
 const RESERVE = 8;
 const reserve: number[] = [];
+const MODE = 0o640;
 
 export const nodeFileIo: FileIo = {
-  open: (path, mode) => openWithReserve(path, FLAGS[mode]),
+  open: (path, mode, reserved) =>
+    reserved === undefined ? fs.openSync(path, FLAGS[mode], MODE) : openWithReserve(path, FLAGS[mode]),
   close: (fd) => {
     fs.closeSync(fd);
     fillReserve();
@@ -76,7 +82,18 @@ export const nodeFileIo: FileIo = {
       fillReserve();
     }
   },
-  readdir: (dir) => fs.promises.readdir(dir),
+  readdir: async (dir) => {
+    try {
+      return await fs.promises.readdir(dir);
+    } catch (error) {
+      const spare = isOutOfDescriptors(error) ? reserve.pop() : undefined;
+      if (spare === undefined) throw error;
+      fs.closeSync(spare);
+      const names = fs.readdirSync(dir);
+      fillReserve();
+      return names;
+    }
+  },
   rename: (from, to) => fs.promises.rename(from, to),
   unlink: (path) => fs.promises.unlink(path),
   lock: (fd) => tryLock(fd),
@@ -85,9 +102,7 @@ export const nodeFileIo: FileIo = {
 function openWithReserve(path: string, flags: number): number {
   for (;;) {
     try {
-      const fd = fs.openSync(path, flags, 0o640);
-      if (reserve.length === 0) fillReserve();
-      return fd;
+      return fs.openSync(path, flags, MODE);
     } catch (error) {
       const spare = isOutOfDescriptors(error) ? reserve.pop() : undefined;
       if (spare === undefined) throw error;

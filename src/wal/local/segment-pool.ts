@@ -408,7 +408,7 @@ export class SegmentPool {
     const { io, dir } = this.#options.files;
     const first = this.#first;
     const path = `${dir}/${firstMarkerName(first)}`;
-    if (this.#named === 0) io.close(io.open(path, 'ensure'));
+    if (this.#named === 0) io.close(io.open(path, 'ensure', 'reserve'));
     else if (this.#named !== first) await io.rename(`${dir}/${firstMarkerName(this.#named)}`, path);
     this.#named = first;
     await io.fsyncDir(dir);

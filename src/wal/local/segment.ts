@@ -114,13 +114,14 @@ export class SegmentFiles {
     return fd;
   }
 
-  /** Opens a file of the log; when the process has no descriptor left, at the expense of one that is idle. */
+  /** Opens a file of the log; when the process has no descriptor left, at the expense of one that is idle, or of the reserve. */
   open(path: string, mode: OpenMode): number {
     for (;;) {
       try {
         return this.io.open(path, mode);
       } catch (error) {
-        if (!isOutOfDescriptors(error) || !this.#closeOldest()) throw error;
+        if (!isOutOfDescriptors(error)) throw error;
+        if (!this.#closeOldest()) return this.io.open(path, mode, 'reserve');
       }
     }
   }

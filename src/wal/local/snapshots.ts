@@ -165,7 +165,7 @@ export class LocalSnapshots implements SnapshotStore {
 
   private open(name: string): number {
     try {
-      return this.io.open(`${this.dir}/${name}`, 'read');
+      return this.io.open(`${this.dir}/${name}`, 'read', 'reserve');
     } catch (error) {
       throw asLogError(error, `${this.dir}/${name}: opening it`);
     }
@@ -189,7 +189,7 @@ class TemporaryFile {
   constructor(io: FileIo, path: string) {
     this.io = io;
     this.path = path;
-    this.fd = io.open(path, 'ensure');
+    this.fd = io.open(path, 'ensure', 'reserve');
   }
 
   async write(chunk: Uint8Array): Promise<void> {
