@@ -15,6 +15,8 @@ const SEGMENT_BYTES = 64 * 1024;
 /** A life that does not come to its point is ended when the clients have had so many turns. */
 const TURNS = { MIN: 20, MAX: 600 };
 const LOOK_MS = 5;
+/** How long a life that is to end while it starts may go on after it. */
+const START_LIFE_MS = 50;
 /** How often a point is come to before the kill: the frequent calls are come to hundreds of times a second. */
 const NTH_MAX = { frequent: 60, other: 3 };
 const FREQUENT = /(pwrite|fdatasync) segment$/;
@@ -47,6 +49,14 @@ test(
       const point = orders.kill?.point ?? '';
       if (!(await started(daemon))) {
         tally.hit(point);
+        tally.duringStart++;
+        continue;
+      }
+      if (point !== '' && orders.onSignal !== true) {
+        // It may come to its point at any moment: nothing is asked of it.
+        if (await endsWithin(daemon, START_LIFE_MS)) tally.hit(point);
+        else tally.random++;
+        await daemon.kill();
         tally.duringStart++;
         continue;
       }
@@ -92,15 +102,19 @@ async function workUntilDead({ daemon, ledger, prng }: Run, round: number): Prom
   const most = prng.between(TURNS.MIN, TURNS.MAX);
   let wasHit = false;
   while (!wasHit && turns() < most) {
-    wasHit = await daemon.ended(LOOK_MS).then(
-      () => true,
-      () => false,
-    );
+    wasHit = await endsWithin(daemon, LOOK_MS);
   }
   if (!wasHit) await daemon.kill();
   await within(work, 10_000, () => `a call was not settled 10 s after the kill (round ${round})`);
   await Promise.all(contexts.map((context) => context.tpterm()));
   return wasHit;
+}
+
+function endsWithin(daemon: TestDaemon, ms: number): Promise<boolean> {
+  return daemon.ended(ms).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** At most what this start itself is making: a segment and a checkpoint. */

@@ -88,10 +88,12 @@ test.skipIf(WHY_NOT !== '')(
   { timeout },
   async () => {
     const run = prepare(SEED);
-    order(run.daemon, {});
+    // No segment is left behind, so that a loss shows in the ledger rather than in a log that does not open.
+    const segmentBytes = 8 * 1024 * 1024;
+    order(run.daemon, { segmentBytes });
     await run.daemon.restart();
     await run.daemon.stop();
-    order(run.daemon, { lyingSync: true });
+    order(run.daemon, { segmentBytes, lyingSync: true });
     await run.daemon.restart();
     await loadAndCut(run, 0).catch((error: unknown) => {
       // It may not even notice: nothing that it asks of the disk fails.

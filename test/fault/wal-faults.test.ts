@@ -113,6 +113,7 @@ describe('out of descriptors', () => {
       const io = new FaultyFileIo(disk);
       const { log, writer } = await ledger.reopen(io);
       for (let i = 0; i < 6; i++) await ledger.append(writer, 40_000);
+      for (let coming = writer.roomComing(); coming !== null; coming = writer.roomComing()) await coming;
       // Once the marker has its new name the folder cannot be opened to sync it.
       let isMarked = false;
       io.faults = ({ name, path }) => {
@@ -120,6 +121,8 @@ describe('out of descriptors', () => {
         return isMarked && name === 'fsyncDir' ? 'EMFILE' : null;
       };
       await ledger.trim(writer, 5);
+      // Entering a segment is an occasion to let old ones go.
+      await ledger.append(writer, 40_000);
       await new Promise(setImmediate);
       expect(isMarked).toBe(true);
       disk.crash(new Prng(seed), 'torn');
