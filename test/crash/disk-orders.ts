@@ -21,11 +21,22 @@ export interface DiskOrders {
 
 const MOMENTS = ['before', 'after'] as const;
 const CALLS = [
-  ...['open new segment', 'pwrite new segment', 'fdatasync new segment', 'rename new segment'],
-  ...['pwrite segment', 'fdatasync segment', 'fsyncDir folder'],
-  ...['rename marker', 'rename segment', 'unlink segment'],
-  ...['open new checkpoint', 'pwrite new checkpoint', 'truncate new checkpoint', 'fdatasync new checkpoint'],
-  ...['rename new checkpoint', 'unlink checkpoint'],
+  'open new segment',
+  'pwrite new segment',
+  'fdatasync new segment',
+  'rename new segment',
+  'pwrite segment',
+  'fdatasync segment',
+  'fsyncDir folder',
+  'rename marker',
+  'rename segment',
+  'unlink segment',
+  'open new checkpoint',
+  'pwrite new checkpoint',
+  'truncate new checkpoint',
+  'fdatasync new checkpoint',
+  'rename new checkpoint',
+  'unlink checkpoint',
 ];
 /** Where a daemon may be killed. Amid a write half of it is in the file. */
 export const KILL_POINTS: readonly string[] = [

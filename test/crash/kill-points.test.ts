@@ -60,7 +60,11 @@ test(
         tally.duringStart++;
         continue;
       }
-      await checkContents(run, `seed ${SEED}, round ${round}, point ${point}`);
+      await checkContents(run, `seed ${SEED}, round ${round}, point ${point}`).catch((cause: unknown) => {
+        throw new Error(`seed ${SEED}, round ${round}, point ${point}: ${String(cause)}\n${daemon.stderr}`, {
+          cause,
+        });
+      });
       expectNoLeftovers(daemon);
       const wasHit = await workUntilDead(run, round);
       if (wasHit) tally.hit(point);

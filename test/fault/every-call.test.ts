@@ -131,22 +131,26 @@ describe('each call of the disk', () => {
     );
     expect([...made]).toEqual(
       expect.arrayContaining([
-        ...[
-          'open .log.tmp',
-          'pwrite .log.tmp',
-          'fdatasync .log.tmp',
-          'rename .log',
-          'pwrite .log',
-          'fdatasync .log',
-        ],
-        ...['rename .first', 'unlink .log', 'fsyncDir folder', 'pread .log', 'readdir folder'],
-        ...[
-          'open .checkpoint.tmp',
-          'pwrite .checkpoint.tmp',
-          'truncate .checkpoint.tmp',
-          'fdatasync .checkpoint.tmp',
-        ],
-        ...['rename .checkpoint', 'unlink .checkpoint', 'open .checkpoint', 'pread .checkpoint'],
+        'open .log.tmp',
+        'pwrite .log.tmp',
+        'fdatasync .log.tmp',
+        'rename .log',
+        'pwrite .log',
+        'fdatasync .log',
+        'rename .first',
+        'unlink .log',
+        'fsyncDir folder',
+        'pread .log',
+        'readdir folder',
+
+        'open .checkpoint.tmp',
+        'pwrite .checkpoint.tmp',
+        'truncate .checkpoint.tmp',
+        'fdatasync .checkpoint.tmp',
+        'rename .checkpoint',
+        'unlink .checkpoint',
+        'open .checkpoint',
+        'pread .checkpoint',
       ]),
     );
   });
