@@ -23,6 +23,7 @@ import { Tmqueue } from '../tmqueue/tmqueue.ts';
 import { Tmqforward, type TmqforwardPorts } from '../tmqforward/tmqforward.ts';
 import type { HostPlan, SpacePlan } from '../ubb/plan.ts';
 import { LogError } from '../wal/log-store.ts';
+import { adviceFor } from './advice.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
 import { runRestartCommand, runThresholdCommand } from './shell-commands.ts';
 import { VERSION } from './version.ts';
@@ -266,9 +267,8 @@ export class Daemon {
   }
 
   private fail(what: string, error: Error): void {
-    this.ports.ulog.error(`${what} failed: the daemon ends; start it again after mending the cause`, {
-      error: error.message,
-    });
+    const advice = adviceFor(error) || 'mend the cause, then start again';
+    this.ports.ulog.error(`${what} failed, the daemon ends: ${advice}`, { error: error.message });
     this.ports.onFailure(`${what}: ${error.message}`);
   }
 

@@ -274,6 +274,8 @@ async function define(
   for (;;) {
     const { code, later, batch } = engine.define(command);
     if (code === QME.OK) return batch;
+    const { failure } = engine.journal;
+    if (failure !== null) throw failedWhileConfigured(failure);
     if (!later) throw new Error(`${what} could not be created: ${qmeName(code)}`);
     await new Promise<void>((resolve) => {
       engine.whenRoom(resolve);
@@ -286,7 +288,13 @@ function durable(engine: SpaceEngine, batch: number): Promise<void> {
   return new Promise((resolve, reject) => {
     engine.hold(batch, {
       released: resolve,
-      failed: () => reject(new Error('the log failed while the configuration was written')),
+      failed: () => reject(failedWhileConfigured(engine.journal.failure)),
     });
+  });
+}
+
+function failedWhileConfigured(error: Error | null): Error {
+  return new Error(`the log failed while the configuration was written: ${error?.message ?? ''}`, {
+    cause: error,
   });
 }

@@ -1,6 +1,7 @@
 // `tmqueue start`: reads the configuration, hosts what it gives to this machine, says when it is ready, and stops on a signal.
 import { hostname } from 'node:os';
 import { resolve as resolvePath } from 'node:path';
+import { adviceFor } from '../boot/advice.ts';
 import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
 import { SystemClock } from '../boot/system-clock.ts';
 import type { Endpoint } from '../net/listener.ts';
@@ -42,8 +43,11 @@ export async function start(options: StartOptions): Promise<number> {
     const ports = { clock: new SystemClock(), ulog, onFailure: () => ending.fail(), signal: ending.signal };
     daemon = await Daemon.start({ ...options, plan }, ports);
   } catch (error) {
-    if (ending.signal.aborted) return EXIT.OK;
-    process.stderr.write(`tmqueue: ${error instanceof Error ? error.message : String(error)}\n`);
+    // A signal, or the log of a space that was open already: that has been said.
+    if (ending.signal.aborted) return await ending.reached;
+    const advice = adviceFor(error);
+    const message = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`tmqueue: ${message}${advice === '' ? '' : `; ${advice}`}\n`);
     return EXIT.REFUSED;
   }
   sayReady(daemon, plan, options.json === true);
@@ -113,8 +117,6 @@ class Ending {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
         this.end(EXIT.OK);
-        // A stop takes 5 s at most, whatever holds it up: a disk that does not answer, for example.
-        setTimeout(() => process.exit(EXIT.REFUSED), STOP_MAX_MS).unref();
       });
     }
   }
@@ -128,5 +130,7 @@ class Ending {
   private end(code: number): void {
     this.controller.abort();
     this.resolve(code);
+    // A stop takes 5 s at most, whatever holds it up: a disk that does not answer, for example.
+    setTimeout(() => process.exit(EXIT.REFUSED), STOP_MAX_MS).unref();
   }
 }

@@ -47,6 +47,7 @@ export async function restore(
     // The log has left its beginning behind: it is enough without it.
     if (info.from < first) continue;
     try {
+      if (info.unreadable !== undefined) throw new Error(info.unreadable);
       const reader = new Reader(make(), { rowsMax: info.bytes / ROW_BYTES_MIN, signal: ports.signal });
       for await (const chunk of store.snapshots.read(info.id)) reader.take(chunk);
       return reader.end(info);

@@ -119,6 +119,8 @@ export class SpaceEngine {
       this.endings.fail();
       run(error);
     };
+    // It may have died before anyone asked.
+    if (this.journal.failure !== null) this.journal.onFailure(this.journal.failure);
   }
 
   /** Puts a message on a queue, or into the caller's transaction [spec 2.4]. */
@@ -212,6 +214,7 @@ export class SpaceEngine {
 
   /** Creates or changes what is configured; returns the code and the batch to wait for. */
   define(command: DefineQueueCommand | DefineSpaceCommand): Omit<EnqueueOutcome, 'id'> {
+    if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
     // What is there already needs no room: a start with an unchanged configuration works on a full disk.
     let changes = false;
     const code = decide(this.space, command, { push: () => (changes = true) });
@@ -232,6 +235,7 @@ export class SpaceEngine {
 
   /** Takes a queue away: gone for everyone at once, emptied in slices [DESIGN 4, Slices]. Its waiters are answered QMEABORTED. */
   destroyQueue(qname: string): Omit<EnqueueOutcome, 'id'> {
+    if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
     const queue = this.space.queue(qname);
     if (queue === undefined) return { code: QME.QMEBADQUEUE, later: false, batch: this.space.namesBatch };
     if (queue.locked > 0 || queue.pending > 0) return { code: QME.QMESHARE, later: false, batch: 0 };

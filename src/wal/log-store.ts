@@ -75,18 +75,20 @@ export interface SnapshotInfo {
   readonly from: Pos;
   readonly to: Pos;
   readonly bytes: number;
+  /** Why nothing is known of it but its name; such a one may not be read. */
+  readonly unreadable?: string;
 }
 
 export interface SnapshotWriter {
   write(chunk: Uint8Array): Promise<void>;
-  /** Puts it in place; rejects unless the log is durable through `to`. */
+  /** Puts it in place; rejects unless the log is durable through `to`. What was rejected is still to be aborted. */
   commit(to: Pos): Promise<SnapshotInfo>;
   abort(): Promise<void>;
 }
 
 export interface SnapshotStore {
   begin(from: Pos, epoch: Epoch): Promise<SnapshotWriter>;
-  /** Complete ones only, newest first. */
+  /** Complete ones, and those that cannot be read, newest first. */
   list(): Promise<SnapshotInfo[]>;
   /** Checks length and hash at the end; rejects with 'Corrupt'. Views are good until the next chunk is asked for. */
   read(id: string): AsyncIterable<Uint8Array>;

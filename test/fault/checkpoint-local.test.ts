@@ -17,12 +17,15 @@ class Space {
   readonly warnings: string[] = [];
   engine!: SpaceEngine;
   io!: FaultyFileIo;
+  /** Of the next start. */
+  faults: FaultyFileIo['faults'] = () => null;
 
   async open(): Promise<this> {
     const clock = new ManualClock();
     const warn = (message: string): void => void this.warnings.push(message);
     const ulog = { info: () => {}, warn, error: () => {} };
     const io = new FaultyFileIo(this.disk);
+    io.faults = this.faults;
     this.io = io;
     const store = await openLocalLog({ dir: DIR, clock, ulog, io, segmentBytes: 64 * 1024 });
     const ports = { clock, ulog, soon, runCommand: () => {} };
@@ -129,6 +132,53 @@ describe('checkpoint files', () => {
     await space.engine.checkpoint();
     expect(space.checkpoints.at(-1)).not.toBe(newest);
     expect((await space.open()).messages).toBe(380);
+  });
+
+  it('that can be opened only at the second try is passed over, and the log behind it is read', async () => {
+    const space = await lived();
+    await space.put(15);
+    let tries = 0;
+    // Before, what followed such a checkpoint in the log was not applied.
+    space.faults = ({ name, path }) =>
+      name === 'open' && path.endsWith(space.checkpoints.at(-1) ?? '') && tries++ === 0 ? 'EMFILE' : null;
+    expect((await space.open()).messages).toBe(375);
+    expect(space.warnings.at(-1)).toMatch(/is of no use: .*EMFILE/);
+  });
+
+  it.each(['rename', 'fsyncDir', 'readdir', 'unlink'])(
+    'whose %s fails is given up, and nothing is closed twice',
+    async (call) => {
+      const space = await lived();
+      await space.put(10);
+      let armed = true;
+      space.io.faults = ({ name, path }) => {
+        const isIt = name === call && (name !== 'rename' || path.endsWith('.checkpoint'));
+        if (!isIt || !armed) return null;
+        armed = false;
+        return 'ENOSPC';
+      };
+      await space.engine.checkpoint();
+      expect(armed, 'the call was made').toBe(false);
+      expect(space.warnings.at(-1)).toContain('a checkpoint was given up');
+      expect(space.io.badCloses).toBe(0);
+      expect(space.disk.files().filter((name) => name.endsWith('.tmp'))).toEqual([]);
+      await space.put(10);
+      await space.engine.checkpoint();
+      expect(space.checkpoints).toHaveLength(2);
+      expect((await space.open()).messages).toBe(380);
+    },
+  );
+
+  it('a hundred that fail leave nothing behind [C55]', async () => {
+    const space = await lived();
+    const before = space.disk.files();
+    for (const [n, name] of ['open', 'pwrite', 'fdatasync', 'truncate', 'rename'].entries()) {
+      space.io.faults = (call) => (call.name === name && call.path.includes('.checkpoint') ? 'EIO' : null);
+      for (let i = 0; i < 20; i++) await space.engine.checkpoint();
+      expect(space.warnings.filter((line) => line.includes('given up'))).toHaveLength(20 * (n + 1));
+    }
+    expect(space.disk.files()).toEqual(before);
+    expect(space.io.badCloses).toBe(0);
   });
 
   it('that reaches behind the end of the log: damage', async () => {

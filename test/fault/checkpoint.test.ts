@@ -95,7 +95,8 @@ class Life {
     else if (kind < 14) {
       const work = this.works.shift();
       if (work === undefined) return;
-      if (kind === 12) engine.commit(work);
+      // As a commit with requests that still wait.
+      if (kind === 12 && work.waiting.size === 0) engine.commit(work);
       else engine.rollback(work, QME.QMEABORTED);
     } else if (kind === 14 && code % 3 === 0) this.prepare();
     else if (kind === 15 && code % 2 === 0) this.endPrepared(code % 4 === 0);
@@ -106,7 +107,11 @@ class Life {
   private prepare(): void {
     const work = this.works.shift();
     const { prepared } = this.engine;
-    if (work === undefined || !prepared.hasChanges(work)) return;
+    if (work === undefined) return;
+    if (work.waiting.size > 0 || !prepared.hasChanges(work)) {
+      this.engine.rollback(work, QME.QMEABORTED);
+      return;
+    }
     expect(prepared.promise(work)).toBe(QME.OK);
     this.prepared++;
     prepared.prepare(work, { transaction: { start: 7, serial: this.prepared }, tlog: 'ab'.repeat(16) });

@@ -8,6 +8,7 @@ import { Services } from '../../src/atmi/services.ts';
 import { Transactions } from '../../src/atmi/transactions.ts';
 import { UnsolicitedMessages } from '../../src/atmi/unsolicited.ts';
 import type { Prng } from '../../src/base/prng.ts';
+import type { Ulog } from '../../src/base/ulog.ts';
 import { openSpace } from '../../src/engine/open-space.ts';
 import type { SpaceEngine } from '../../src/engine/space-engine.ts';
 import { RequestDispatcher } from '../../src/net/dispatch.ts';
@@ -20,7 +21,7 @@ import { SyncStrategy } from '../../src/wal/local/sync-strategy.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 import { EngineClient, QSPACE } from './engine-calls.ts';
-import { FaultyFileIo, type MemoryDisk } from './faulty-file-io.ts';
+import { type CutMood, FaultyFileIo, type MemoryDisk } from './faulty-file-io.ts';
 
 const SILENT = { info: (): void => {}, warn: (): void => {}, error: (): void => {} };
 export const SEGMENT_BYTES = 64 * 1024;
@@ -46,6 +47,12 @@ export interface LifeOptions {
   readonly treason: Treason;
   /** How much the log may occupy: a disk that becomes full. */
   readonly limitBytes?: number;
+  /** What the disk takes, to the byte. */
+  readonly capacityBytes?: number;
+  /** Which calls of the disk fail, from the first one on. */
+  readonly faults?: FaultyFileIo['faults'];
+  /** Default: nobody reads it. */
+  readonly ulog?: Ulog;
 }
 
 export class EngineLife {
@@ -54,7 +61,7 @@ export class EngineLife {
   /** The disk as the next life finds it. */
   disk: MemoryDisk;
   dead = false;
-  private readonly io: SlowFileIo;
+  readonly io: SlowFileIo;
   private readonly prng: Prng;
   private readonly dispatcher: RequestDispatcher;
   private readonly clients: EngineClient[] = [];
@@ -73,8 +80,10 @@ export class EngineLife {
   }
 
   static async open(options: LifeOptions): Promise<EngineLife> {
-    const { disk, prng, treason } = options;
+    const { disk, prng, treason, ulog = SILENT } = options;
     const io = new SlowFileIo(disk, prng);
+    io.faults = options.faults ?? io.faults;
+    io.capacityBytes = options.capacityBytes ?? Infinity;
     io.lyingSync = treason === 'sync does nothing';
     io.lateSync = treason === 'sync comes later';
     // The wall clock is anywhere after a restart; the space's own time goes on.
@@ -83,7 +92,7 @@ export class EngineLife {
     const store = await openLocalLog({
       dir: '/device/space',
       clock,
-      ulog: SILENT,
+      ulog,
       io,
       sync,
       segmentBytes: SEGMENT_BYTES,
@@ -93,12 +102,18 @@ export class EngineLife {
     });
     const engine = await openSpace(store, new AbortController().signal, {
       clock,
-      ulog: SILENT,
+      ulog,
       soon,
       runCommand: () => {},
     });
     const life = new EngineLife({ engine, io, clock }, options);
-    await life.define(options.queues);
+    try {
+      await life.define(options.queues);
+    } catch (error) {
+      // As boot does: what is given up leaves the disk alone.
+      await engine.close();
+      throw error;
+    }
     return life;
   }
 
@@ -145,11 +160,11 @@ export class EngineLife {
   }
 
   /** The power goes: what the dead process still does to its disk is not on the next life's. */
-  cut(): void {
+  cut(mood: CutMood = 'chance'): void {
     if (this.dead) return;
     this.dead = true;
     this.io.faults = () => 'EIO';
-    this.disk.crash(this.prng);
+    this.disk.crash(this.prng, mood);
     this.disk = this.disk.clone();
     for (const client of this.clients) client.lose();
   }

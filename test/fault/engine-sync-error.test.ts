@@ -9,6 +9,7 @@ import { readAll } from '../crash/contents.ts';
 import * as load from '../crash/load.ts';
 import { checkAndSettle } from '../support/ledger-check.ts';
 import { Ledger } from '../support/ledger.ts';
+import { queueAttributes } from '../support/queue-values.ts';
 import { EngineLife, turn } from './engine-life.ts';
 import { MemoryDisk } from './faulty-file-io.ts';
 
@@ -95,4 +96,22 @@ describe('EIO from a sync', () => {
     const next = await EngineLife.open({ disk: life.disk, prng, queues: QUEUES, treason: 'none' });
     checkAndSettle(ledger, await readAll(next.client(), QUEUES, true), `EIO at sync ${nth}`);
   });
+});
+
+test('definitions on a dead log are QMESYSTEM, not a want of room; whoever asks late is told of the failure', async () => {
+  const prng = new Prng(1);
+  const life = await EngineLife.open({ disk: new MemoryDisk(), prng, queues: QUEUES, treason: 'none' });
+  const fired = life.failSync(1);
+  await endOf(life.client().put('PLAIN', new Uint8Array(8)));
+  await fired;
+  const { engine } = life;
+  expect(engine.define({ kind: 'defineQueue', attributes: queueAttributes('NEW') })).toMatchObject({
+    code: QME.QMESYSTEM,
+    later: false,
+  });
+  expect(engine.destroyQueue('EMPTY')).toMatchObject({ code: QME.QMESYSTEM, later: false });
+  const failures: string[] = [];
+  engine.onFailure = (error) => failures.push(error.message);
+  expect(failures).toHaveLength(1);
+  await engine.close();
 });

@@ -72,10 +72,15 @@ class Inode {
   }
 }
 
+const MOODS: readonly CutMood[] = ['dropped', 'kept', 'torn'];
+
 type NameChange = { readonly dir: string; readonly apply: (names: Map<string, Inode>) => void };
 
 /** What a fault does to the call it hits. `short`: half of it is done; `stuck`: nothing, but it says so. */
-export type FaultKind = 'EIO' | 'ENOSPC' | 'EMFILE' | 'short' | 'stuck';
+export type FaultKind = 'EIO' | 'ENOSPC' | 'EMFILE' | 'EROFS' | 'ENOENT' | 'short' | 'stuck';
+
+/** What of the unsynced a power cut leaves: by chance for each file, all of it, none, or some sectors and names of it. */
+export type CutMood = 'chance' | 'kept' | 'dropped' | 'torn';
 
 export class MemoryDisk {
   names = new Map<string, Inode>();
@@ -97,16 +102,22 @@ export class MemoryDisk {
   }
 
   /** The power goes and comes back. */
-  crash(prng: Prng): void {
+  crash(prng: Prng, cut: CutMood = 'chance'): void {
     const names = this.#durableNames;
-    for (const change of this.#pendingNames) if (prng.oneIn(2)) change.apply(names);
+    const isKept = (mood: CutMood): boolean => mood === 'kept' || (mood !== 'dropped' && prng.oneIn(2));
+    for (const change of this.#pendingNames) if (isKept(cut)) change.apply(names);
     this.#pendingNames = [];
     for (const inode of new Set(names.values())) {
-      const mood = prng.below(3);
-      inode.reset(inode.afterCrash(() => (mood === 0 ? false : mood === 1 ? true : prng.oneIn(2))));
+      const mood = cut === 'chance' ? (MOODS[prng.below(MOODS.length)] ?? 'torn') : cut;
+      inode.reset(inode.afterCrash(() => isKept(mood)));
     }
     this.names = new Map(names);
     this.#durableNames = new Map(names);
+  }
+
+  /** What all files have together, durable or not. */
+  get bytes(): number {
+    return [...new Set(this.names.values())].reduce((sum, inode) => sum + inode.size, 0);
   }
 
   files(): string[] {
@@ -160,6 +171,8 @@ export function failure(code: string, what: string): Error {
 export interface Call {
   readonly n: number;
   readonly name: string;
+  /** The file, or the directory, that it is about; of a renaming the new name. */
+  readonly path: string;
   /** An `open` that makes a file. */
   readonly creates: boolean;
   /** A sync of a file that is no part of the log itself. */
@@ -173,10 +186,13 @@ export class FaultyFileIo implements FileIo {
   faults: (call: Call) => FaultKind | null = () => null;
   /** What is said to be synced is not: the negative control. */
   lyingSync = false;
+  /** What the disk takes; a write that needs more gets what is left, the next one ENOSPC. */
+  capacityBytes = Infinity;
+  /** Descriptors that were closed twice: in a real process that closes somebody else's file. */
+  badCloses = 0;
   #gate: Promise<void> = Promise.resolve();
   readonly #open = new Map<number, Inode>();
-  readonly #checkpoints = new Set<number>();
-  #nextFd = 3;
+  readonly #paths = new Map<number, string>();
   readonly log: string[] = [];
 
   constructor(disk: MemoryDisk) {
@@ -188,26 +204,30 @@ export class FaultyFileIo implements FileIo {
   }
 
   open(path: string, mode: OpenMode): number {
-    this.#check('open', !this.disk.names.has(path) && (mode === 'create' || mode === 'ensure'));
+    this.#check('open', path, !this.disk.names.has(path) && (mode === 'create' || mode === 'ensure'));
     if (!this.disk.names.has(path)) {
       if (mode === 'read' || mode === 'write') throw failure('ENOENT', path);
       const inode = new Inode();
       this.disk.changeName({ dir: parentOf(path), apply: (names) => names.set(path, inode) });
     } else if (mode === 'create') throw failure('EEXIST', path);
-    const fd = this.#nextFd++;
+    // The lowest free number, as the system does: a descriptor that is used after its end is somebody else's by then.
+    let fd = 3;
+    while (this.#open.has(fd)) fd++;
     this.#open.set(fd, this.disk.inodeOf(path));
-    if (path.includes('.checkpoint')) this.#checkpoints.add(fd);
+    this.#paths.set(fd, path);
     return fd;
   }
 
   close(fd: number): void {
+    if (!this.#open.has(fd)) this.badCloses++;
     this.#inode(fd);
     this.#open.delete(fd);
+    this.#paths.delete(fd);
   }
 
   preadSync(fd: number, into: Uint8Array, position: number): number {
-    const fault = this.#check('pread');
     const inode = this.#inode(fd);
+    const fault = this.#check('pread', this.#path(fd));
     const length = Math.max(0, Math.min(into.length, inode.size - position));
     const read = fault === 'stuck' ? 0 : fault === 'short' ? Math.floor(length / 2) : length;
     into.set(inode.bytes.subarray(position, position + read));
@@ -229,7 +249,7 @@ export class FaultyFileIo implements FileIo {
   }
 
   pwriteSync(fd: number, bytes: Uint8Array, position: number): number {
-    return this.#write(this.#inode(fd), bytes, position);
+    return this.#write(fd, bytes, position);
   }
 
   async pwrite(fd: number, bytes: Uint8Array, position: number): Promise<number> {
@@ -238,13 +258,13 @@ export class FaultyFileIo implements FileIo {
   }
 
   writevSync(fd: number, chunks: readonly Uint8Array[], position: number): number {
-    return this.#write(this.#inode(fd), Buffer.concat(chunks), position);
+    return this.#write(fd, Buffer.concat(chunks), position);
   }
 
   fdatasyncSync(fd: number): void {
     const inode = this.#inode(fd);
     try {
-      this.#check('fdatasync', false, this.#checkpoints.has(fd));
+      this.#check('fdatasync', this.#path(fd));
     } catch (error) {
       // After a failed sync the pages are clean, but not on the disk.
       inode.pending = [];
@@ -260,29 +280,29 @@ export class FaultyFileIo implements FileIo {
 
   async truncate(fd: number, bytes: number): Promise<void> {
     await Promise.resolve();
-    this.#check('truncate');
+    this.#check('truncate', this.#path(fd));
     this.#inode(fd).truncate(bytes);
   }
 
   fileBytes(fd: number): number {
-    this.#check('stat');
+    this.#check('stat', this.#path(fd));
     return this.#inode(fd).size;
   }
 
-  async mkdir(): Promise<void> {
+  async mkdir(dir: string): Promise<void> {
     await Promise.resolve();
-    this.#check('mkdir');
+    this.#check('mkdir', dir);
   }
 
   async fsyncDir(dir: string): Promise<void> {
     await Promise.resolve();
-    this.#check('fsyncDir');
+    this.#check('fsyncDir', dir);
     this.disk.syncNames(dir);
   }
 
   async readdir(dir: string): Promise<string[]> {
     await Promise.resolve();
-    this.#check('readdir');
+    this.#check('readdir', dir);
     return this.disk
       .files()
       .filter((path) => parentOf(path) === dir)
@@ -291,7 +311,7 @@ export class FaultyFileIo implements FileIo {
 
   async rename(from: string, to: string): Promise<void> {
     await Promise.resolve();
-    this.#check('rename');
+    this.#check('rename', to);
     const inode = this.disk.inodeOf(from);
     const apply = (names: Map<string, Inode>): void => {
       names.delete(from);
@@ -302,28 +322,28 @@ export class FaultyFileIo implements FileIo {
 
   async unlink(path: string): Promise<void> {
     await Promise.resolve();
-    this.#check('unlink');
+    this.#check('unlink', path);
     this.disk.inodeOf(path);
     this.disk.changeName({ dir: parentOf(path), apply: (names) => names.delete(path) });
   }
 
   async link(from: string, to: string): Promise<void> {
     await Promise.resolve();
-    this.#check('link');
+    this.#check('link', to);
     const inode = this.disk.inodeOf(from);
     this.disk.changeName({ dir: parentOf(to), apply: (names) => names.set(to, inode) });
   }
 
   async linkCount(path: string): Promise<number> {
     await Promise.resolve();
-    this.#check('stat');
+    this.#check('stat', path);
     const inode = this.disk.inodeOf(path);
     return [...this.disk.names.values()].filter((one) => one === inode).length;
   }
 
-  async rmdir(): Promise<void> {
+  async rmdir(dir: string): Promise<void> {
     await Promise.resolve();
-    this.#check('rmdir');
+    this.#check('rmdir', dir);
   }
 
   lock(): boolean {
@@ -337,28 +357,42 @@ export class FaultyFileIo implements FileIo {
   }
 
   /** Counts the call; throws an error fault, returns one that shortens. */
-  #check(name: string, creates = false, ofCheckpoint = false): 'short' | 'stuck' | null {
+  #check(name: string, path: string, creates = false): 'short' | 'stuck' | null {
     this.calls++;
     this.log.push(name);
-    const fault = this.faults({ n: this.calls, name, creates, ofCheckpoint });
+    const ofCheckpoint = name === 'fdatasync' && path.includes('.checkpoint');
+    const fault = this.faults({ n: this.calls, name, path, creates, ofCheckpoint });
     if (fault === null) return null;
     const shortens = name === 'pread' || name === 'pwrite';
     if ((fault === 'short' || fault === 'stuck') && shortens) return fault;
     throw failure(fault === 'short' || fault === 'stuck' ? 'EIO' : fault, `call ${this.calls}, ${name}`);
   }
 
-  #write(inode: Inode, bytes: Uint8Array, position: number): number {
+  #path(fd: number): string {
+    return this.#paths.get(fd) ?? '';
+  }
+
+  #write(fd: number, bytes: Uint8Array, position: number): number {
+    const inode = this.#inode(fd);
     let fault: 'short' | 'stuck' | null;
     try {
-      fault = this.#check('pwrite');
+      fault = this.#check('pwrite', this.#path(fd));
     } catch (error) {
       // A failed write may have got through in part.
       inode.write(bytes.subarray(0, Math.floor(bytes.length / 2)), position);
       throw error;
     }
-    const length = fault === 'stuck' ? 0 : fault === 'short' ? Math.floor(bytes.length / 2) : bytes.length;
+    const asked = fault === 'stuck' ? 0 : fault === 'short' ? Math.floor(bytes.length / 2) : bytes.length;
+    const length = Math.min(asked, this.#roomAt(inode, position));
+    if (asked > 0 && length <= 0) throw failure('ENOSPC', `the disk is full, ${this.#path(fd)}`);
     if (length > 0) inode.write(bytes.subarray(0, length), position);
     return length;
+  }
+
+  /** How much can be written there: over what the file has already, and then as far as the disk goes. */
+  #roomAt(inode: Inode, position: number): number {
+    if (this.capacityBytes === Infinity) return Infinity;
+    return Math.max(0, inode.size - position) + Math.max(0, this.capacityBytes - this.disk.bytes);
   }
 }
 

@@ -105,6 +105,68 @@ describe('a new log', () => {
   });
 });
 
+describe('out of descriptors', () => {
+  test('no segment goes before the name of the first one is durable', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const disk = new MemoryDisk();
+      const ledger = new Ledger();
+      const io = new FaultyFileIo(disk);
+      const { log, writer } = await ledger.reopen(io);
+      for (let i = 0; i < 6; i++) await ledger.append(writer, 40_000);
+      for (let coming = writer.roomComing(); coming !== null; coming = writer.roomComing()) await coming;
+      // Once the marker has its new name the folder cannot be opened to sync it.
+      let isMarked = false;
+      io.faults = ({ name, path }) => {
+        isMarked ||= name === 'rename' && path.endsWith('.first');
+        return isMarked && name === 'fsyncDir' ? 'EMFILE' : null;
+      };
+      await ledger.trim(writer, 5);
+      // Entering a segment is an occasion to let old ones go.
+      await ledger.append(writer, 40_000);
+      await new Promise(setImmediate);
+      expect(isMarked).toBe(true);
+      disk.crash(new Prng(seed), 'torn');
+      await log.close();
+      const again = await ledger.reopen(new FaultyFileIo(disk));
+      await again.log.close();
+    }
+  });
+
+  test('how many there are open does not grow with the segments, in use or at a start', async () => {
+    const disk = new MemoryDisk();
+    const ledger = new Ledger();
+    let most = 0;
+    for (let start = 0; start < 2; start++) {
+      const io = new FaultyFileIo(disk);
+      const { log, writer } = await ledger.reopen(io);
+      most = Math.max(most, io.openFiles);
+      for (let i = 0; i < 100; i++) {
+        await ledger.append(writer, 60_000);
+        most = Math.max(most, io.openFiles);
+      }
+      for (let i = 0; i < ledger.entries.length; i += 3) await ledger.readBack(writer, i);
+      most = Math.max(most, io.openFiles);
+      await log.close();
+    }
+    expect(disk.files().length).toBeGreaterThan(190);
+    expect(most).toBeLessThan(75);
+  });
+
+  test('a segment is opened at the expense of one that is idle', async () => {
+    const disk = new MemoryDisk();
+    const ledger = new Ledger();
+    const io = new FaultyFileIo(disk);
+    const { log, writer } = await ledger.reopen(io);
+    for (let i = 0; i < 10; i++) await ledger.append(writer, 40_000);
+    const most = io.openFiles;
+    io.faults = ({ name }) => (name === 'open' && io.openFiles >= most ? 'EMFILE' : null);
+    for (let i = 0; i < 40; i++) await ledger.append(writer, 40_000);
+    for (let i = 0; i < 50; i += 7) await ledger.readBack(writer, i);
+    expect(io.openFiles).toBeLessThanOrEqual(most);
+    await log.close();
+  });
+});
+
 describe('a dead log', () => {
   test('a write error is not retried, and everything rejects from then on', async () => {
     const disk = new MemoryDisk();

@@ -11,6 +11,8 @@ import { type Context, tpinit, type TpinitOptions } from '../../clients/typescri
 
 export const QSPACE = 'QSPACE';
 const ENTRY = join(import.meta.dirname, '../../dist/src/cli/tmqueue.js');
+/** The daemon on a disk that does as it is told [test/crash/disk-orders.ts]. */
+export const FAULTY_ENTRY = join(import.meta.dirname, '../../dist/test/crash/faulty-daemon.js');
 const READY_MS = 30_000;
 const END_MS = 15_000;
 const POLL_MS = 5;
@@ -40,6 +42,8 @@ export interface DaemonSetup {
   readonly arguments?: readonly string[];
   /** Words for node itself, before the program. */
   readonly nodeArguments?: readonly string[];
+  /** Instead of the program: a module below dist that takes the same words. */
+  readonly entry?: string;
   /** An existing directory to work in, which is then not removed. */
   readonly directory?: string;
   /** `caller`: not ended with the test that started it; whoever started it calls `dispose`. Default `test`. */
@@ -56,6 +60,8 @@ export class TestDaemon {
   readonly directory: string;
   /** `//host:port` of the life under way. */
   address = '';
+  /** More variables of its environment, from the next start on. */
+  environment: Readonly<Record<string, string>> = {};
   private setup: DaemonSetup;
   private child: ChildProcess | null = null;
   private exited: Promise<Exit> = Promise.resolve({ code: null, signal: null });
@@ -174,7 +180,8 @@ export class TestDaemon {
   }
 
   private spawn(): ChildProcess {
-    if (!existsSync(ENTRY)) throw new Error(`${ENTRY} does not exist: run npx tsc -b`);
+    const entry = this.setup.entry ?? ENTRY;
+    if (!existsSync(entry)) throw new Error(`${entry} does not exist: run npx tsc -b`);
     const configuration = join(this.directory, 'ubbconfig');
     const words = [
       'start',
@@ -187,8 +194,9 @@ export class TestDaemon {
       '--json',
     ];
     const { nodeArguments = [], arguments: more = [] } = this.setup;
-    const child = spawn(process.execPath, [...nodeArguments, ENTRY, ...words, ...more], {
+    const child = spawn(process.execPath, [...nodeArguments, entry, ...words, ...more], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.environment },
     });
     this.child = child;
     child.stderr.setEncoding('utf8').on('data', (part: string) => {

@@ -6,6 +6,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { DeviceLock } from '../../src/wal/local/device-lock.ts';
+import { FaultyFileIo, MemoryDisk } from '../fault/faulty-file-io.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const HOLDER = `
@@ -66,4 +67,19 @@ test('in one process too, until it is released; a stale pid of a living process 
 
 test('a device that cannot be made is named', async () => {
   await expect(DeviceLock.acquire('/dev/null/device', 1)).rejects.toThrow('device /dev/null/device: ');
+});
+
+test('a full disk is no reason not to take a device: the pid is for the message only', async () => {
+  const io = new FaultyFileIo(new MemoryDisk());
+  io.capacityBytes = 0;
+  const lock = await DeviceLock.acquire('/device', 123, io);
+  lock.release();
+  io.capacityBytes = Infinity;
+  (await DeviceLock.acquire('/device', 123_456, io)).release();
+  io.capacityBytes = io.disk.bytes;
+  (await DeviceLock.acquire('/device', 12, io)).release();
+  expect(Buffer.from(io.disk.read('/device/LOCK')).toString()).toBe('12\n');
+  io.faults = ({ name }) => (name === 'pwrite' ? 'EIO' : null);
+  await expect(DeviceLock.acquire('/device', 123, io)).rejects.toThrow('device /device: EIO');
+  expect(io.openFiles).toBe(0);
 });

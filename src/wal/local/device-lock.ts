@@ -4,7 +4,7 @@
 
 import { dirname } from 'node:path';
 import { LogError } from '../log-store.ts';
-import { nodeFileIo } from './file-io.ts';
+import { errorCode, nodeFileIo } from './file-io.ts';
 import type { FileIo } from './file-io.ts';
 import { asLogError } from './recovery.ts';
 import { LOCK_FILE } from './segment.ts';
@@ -34,8 +34,7 @@ export class DeviceLock {
           'Unavailable',
           `device ${device} is in use by another process${holder(io, fd)}: stop that one, or use another device`,
         );
-      await io.truncate(fd, 0);
-      io.pwriteSync(fd, Buffer.from(`${pid}\n`), 0);
+      await notePid(io, fd, pid);
       return new DeviceLock(device, io, fd);
     } catch (error) {
       if (fd >= 0) io.close(fd);
@@ -47,6 +46,18 @@ export class DeviceLock {
     if (this.#fd < 0) return;
     this.#io.close(this.#fd);
     this.#fd = -1;
+  }
+}
+
+/** For the message only: a disk without room for a few bytes is no reason not to start. */
+async function notePid(io: FileIo, fd: number, pid: number): Promise<void> {
+  const text = Buffer.from(`${pid}\n`);
+  try {
+    // In place, so that a full disk takes it; what a longer text may have left goes then.
+    io.pwriteSync(fd, text, 0);
+    await io.truncate(fd, text.length);
+  } catch (error) {
+    if (!['ENOSPC', 'EDQUOT'].includes(errorCode(error))) throw error;
   }
 }
 

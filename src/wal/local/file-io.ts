@@ -3,6 +3,7 @@
 // Positions are byte offsets in one file. It must not know segments, frames or who calls it.
 
 import * as fs from 'node:fs';
+import { devNull } from 'node:os';
 import { promisify } from 'node:util';
 import { tryLock } from 'fs-native-extensions';
 
@@ -10,7 +11,8 @@ import { tryLock } from 'fs-native-extensions';
 export type OpenMode = 'read' | 'write' | 'create' | 'ensure';
 
 export interface FileIo {
-  open(path: string, mode: OpenMode): number;
+  /** `reserve`: also with a descriptor that is kept for bad days; else it fails when the process has no other. */
+  open(path: string, mode: OpenMode, reserve?: 'reserve'): number;
   close(fd: number): void;
   preadSync(fd: number, into: Uint8Array, position: number): number;
   pread(fd: number, into: Uint8Array, position: number): Promise<number>;
@@ -47,10 +49,23 @@ const FLAGS: Record<OpenMode, number> = {
 const readAsync = promisify(fs.read);
 const writeAsync = promisify(fs.write);
 const fdatasyncAsync = promisify(fs.fdatasync);
+const fsyncAsync = promisify(fs.fsync);
+
+/**
+ * Descriptors that are given up when there are no others: clients that take all of them must not end the log. Whatever is closed fills
+ * them up again, at once, before a client that waits can take it.
+ */
+const RESERVE = 8;
+const reserve: number[] = [];
+const MODE = 0o640;
 
 export const nodeFileIo: FileIo = {
-  open: (path, mode) => fs.openSync(path, FLAGS[mode], 0o640),
-  close: (fd) => fs.closeSync(fd),
+  open: (path, mode, reserved) =>
+    reserved === undefined ? fs.openSync(path, FLAGS[mode], MODE) : openWithReserve(path, FLAGS[mode]),
+  close: (fd) => {
+    fs.closeSync(fd);
+    fillReserve();
+  },
   preadSync: (fd, into, position) => fs.readSync(fd, into, 0, into.length, position),
   pread: async (fd, into, position) => (await readAsync(fd, into, 0, into.length, position)).bytesRead,
   pwriteSync: (fd, bytes, position) => fs.writeSync(fd, bytes, 0, bytes.length, position),
@@ -65,14 +80,26 @@ export const nodeFileIo: FileIo = {
     await fs.promises.mkdir(dir, { recursive: true, mode: 0o750 });
   },
   fsyncDir: async (dir) => {
-    const handle = await fs.promises.open(dir, 'r');
+    const fd = openWithReserve(dir, FLAGS.read);
     try {
-      await handle.sync();
+      await fsyncAsync(fd);
     } finally {
-      await handle.close();
+      fs.closeSync(fd);
+      fillReserve();
     }
   },
-  readdir: (dir) => fs.promises.readdir(dir),
+  readdir: async (dir) => {
+    try {
+      return await fs.promises.readdir(dir);
+    } catch (error) {
+      const spare = isOutOfDescriptors(error) ? reserve.pop() : undefined;
+      if (spare === undefined) throw error;
+      fs.closeSync(spare);
+      const names = fs.readdirSync(dir);
+      fillReserve();
+      return names;
+    }
+  },
   rename: (from, to) => fs.promises.rename(from, to),
   unlink: (path) => fs.promises.unlink(path),
   link: (from, to) => fs.promises.link(from, to),
@@ -80,6 +107,32 @@ export const nodeFileIo: FileIo = {
   rmdir: (dir) => fs.promises.rmdir(dir),
   lock: (fd) => tryLock(fd),
 };
+
+function openWithReserve(path: string, flags: number): number {
+  for (;;) {
+    try {
+      return fs.openSync(path, flags, MODE);
+    } catch (error) {
+      const spare = isOutOfDescriptors(error) ? reserve.pop() : undefined;
+      if (spare === undefined) throw error;
+      fs.closeSync(spare);
+    }
+  }
+}
+
+function fillReserve(): void {
+  try {
+    while (reserve.length < RESERVE) reserve.push(fs.openSync(devNull, 'r'));
+  } catch {
+    // The next file that is closed makes room for another try.
+  }
+}
+
+/** The process, or the machine, has no descriptor left. */
+export function isOutOfDescriptors(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'EMFILE' || code === 'ENFILE';
+}
 
 /** The error code of a failed call, or '' when it has none. */
 export function errorCode(error: unknown): string {

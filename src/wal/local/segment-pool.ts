@@ -7,7 +7,7 @@
 import { assert } from '../../base/assert.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Ulog } from '../../base/ulog.ts';
-import { errorCode, errorText, writeFully } from './file-io.ts';
+import { errorCode, errorText, isOutOfDescriptors, writeFully } from './file-io.ts';
 import type { PreparedSegment } from './recovery.ts';
 import { TEMPORARY_SUFFIX, firstMarkerName, segmentFileName } from './segment.ts';
 import type { SegmentFiles } from './segment.ts';
@@ -58,6 +58,8 @@ export class SegmentPool {
   /** Segment that the log begins with, and the one that the marker on disk names. */
   #first = 1;
   #marked = 0;
+  /** The one that the marker's name says, which need not be durable yet. */
+  #named = 0;
   #usedOfCurrent = 0;
   #reserved = 0;
   /** What a further segment costs beyond its records: preamble, and the end that a batch may leave. */
@@ -74,6 +76,8 @@ export class SegmentPool {
   #isQuiet = false;
   #prepareMs = 0;
   #blocked = false;
+  /** That there is no room for a segment was said, and it has not been prepared since. */
+  #isShort = false;
   #running: Promise<void> | null = null;
   #progress: Step | null = null;
   #timer: Timer | null = null;
@@ -98,6 +102,7 @@ export class SegmentPool {
     this.#current = current;
     this.#first = found.first;
     this.#marked = found.marked;
+    this.#named = found.marked;
     if (current > 0) this.#options.files.pin(current);
     for (const { number, stale } of prepared) this.#addReady({ number, recycled: stale });
     this.#run();
@@ -347,6 +352,7 @@ export class SegmentPool {
         else if (this.#mayPrepare()) {
           this.#addReady(await this.#prepare());
           this.#isAsked = this.room < 0;
+          this.#noteRoom();
         } else await this.#dropLastReady();
         this.#step();
       }
@@ -362,12 +368,29 @@ export class SegmentPool {
 
   #block(error: unknown): void {
     const { ulog, files } = this.#options;
-    ulog.warn('no segment could be prepared: the log has only the room that is left', {
-      dir: files.dir,
-      error: errorText(error),
-    });
+    // Once, not at every try.
+    if (!this.#isShort) {
+      const what = isOutOfDescriptors(error)
+        ? 'out of file descriptors: raise their limit (ulimit -n), or end something that uses many'
+        : 'the disk is full: free some space on it';
+      ulog.warn(
+        `${what}; no segment could be prepared, enqueues are refused when the room that is left is used`,
+        {
+          dir: files.dir,
+          roomBytes: Math.max(0, this.room),
+          error: errorText(error),
+        },
+      );
+    }
+    this.#isShort = true;
     this.#blocked = true;
     this.#armTimer();
+  }
+
+  #noteRoom(): void {
+    if (!this.#isShort) return;
+    this.#isShort = false;
+    this.#options.ulog.info('segments can be prepared again', { dir: this.#options.files.dir });
   }
 
   #nextStep(): Promise<void> {
@@ -386,10 +409,11 @@ export class SegmentPool {
     const { io, dir } = this.#options.files;
     const first = this.#first;
     const path = `${dir}/${firstMarkerName(first)}`;
-    if (this.#marked > 0) await io.rename(`${dir}/${firstMarkerName(this.#marked)}`, path);
-    else io.close(io.open(path, 'ensure'));
-    this.#marked = first;
+    if (this.#named === 0) io.close(io.open(path, 'ensure', 'reserve'));
+    else if (this.#named !== first) await io.rename(`${dir}/${firstMarkerName(this.#named)}`, path);
+    this.#named = first;
     await io.fsyncDir(dir);
+    this.#marked = first;
   }
 
   async #retireOldest(): Promise<void> {
@@ -419,7 +443,7 @@ export class SegmentPool {
     const startedAt = clock.monoMs();
     const number = this.#current + this.#ready.length + 1;
     const temporary = `${dir}/${segmentFileName(number)}${TEMPORARY_SUFFIX}`;
-    const fd = io.open(temporary, 'ensure');
+    const fd = files.open(temporary, 'ensure');
     try {
       for (let at = 0; at < segmentBytes; at += ZEROS.length) {
         await writeFully({ io, fd }, ZEROS.subarray(0, Math.min(ZEROS.length, segmentBytes - at)), at);

@@ -3,7 +3,8 @@
 // `isPinned` and is told when the last pin goes). It must not know frames or what a segment holds.
 
 import { assert } from '../../base/assert.ts';
-import type { FileIo } from './file-io.ts';
+import { isOutOfDescriptors } from './file-io.ts';
+import type { FileIo, OpenMode } from './file-io.ts';
 
 export const SEGMENT_BYTES_DEFAULT = 64 * 1024 * 1024;
 export const SEGMENT_BYTES_MIN = 64 * 1024;
@@ -110,9 +111,21 @@ export class SegmentFiles {
       return known;
     }
     if (this.#open.size >= OPEN_FILES_MAX) this.#closeOldest();
-    const fd = this.io.open(this.path(number), 'write');
+    const fd = this.open(this.path(number), 'write');
     this.#open.set(number, fd);
     return fd;
+  }
+
+  /** Opens a file of the log; when the process has no descriptor left, at the expense of one that is idle, or of the reserve. */
+  open(path: string, mode: OpenMode): number {
+    for (;;) {
+      try {
+        return this.io.open(path, mode);
+      } catch (error) {
+        if (!isOutOfDescriptors(error)) throw error;
+        if (!this.#closeOldest()) return this.io.open(path, mode, 'reserve');
+      }
+    }
   }
 
   /** Hands over a descriptor that is already open. */
@@ -164,12 +177,14 @@ export class SegmentFiles {
     sweep();
   }
 
-  #closeOldest(): void {
+  /** False: all are in use. */
+  #closeOldest(): boolean {
     for (const [number, fd] of this.#open) {
       if (this.#pins.has(number)) continue;
       this.#open.delete(number);
       this.io.close(fd);
-      return;
+      return true;
     }
+    return false;
   }
 }

@@ -7,6 +7,7 @@ import { LogError } from '../log-store.ts';
 import type { Epoch, Pos, SnapshotInfo, SnapshotStore, SnapshotWriter } from '../log-store.ts';
 import { errorText, readFully, writeFully } from './file-io.ts';
 import type { FileIo } from './file-io.ts';
+import { asLogError } from './recovery.ts';
 import type { LogIdentity } from './scan.ts';
 import { TEMPORARY_SUFFIX } from './segment.ts';
 
@@ -50,56 +51,32 @@ export class LocalSnapshots implements SnapshotStore {
 
   begin(from: Pos, epoch: Epoch): Promise<SnapshotWriter> {
     const path = `${this.dir}/${from.toString(16).padStart(NAME_DIGITS, '0')}.checkpoint${TEMPORARY_SUFFIX}`;
-    const fd = this.io.open(path, 'ensure');
-    let bytes = 0;
-    let unsynced = 0;
-    let crc = 0;
-    const write = async (chunk: Uint8Array): Promise<void> => {
-      await writeFully({ io: this.io, fd }, chunk, bytes);
-      crc = crc32(chunk, crc);
-      bytes += chunk.length;
-      unsynced += chunk.length;
-      if (unsynced < SYNC_BYTES) return;
-      unsynced = 0;
-      await this.io.fdatasync(fd);
-    };
-    const abort = async (): Promise<void> => {
-      this.io.close(fd);
-      await this.io.unlink(path).catch(() => {});
-    };
+    const file = new TemporaryFile(this.io, path);
     const commit = async (to: Pos): Promise<SnapshotInfo> => {
       // What a fenced writer has in memory need not be what the log says.
       if (epoch !== this.epoch()) throw new LogError('Fenced', 'a checkpoint of a writer that lost the log');
       if (to > this.durablePos()) throw new LogError('Unavailable', `a checkpoint to ${to}: not durable yet`);
-      await writeFully({ io: this.io, fd }, this.footer({ from, to, epoch, bytes, crc }), bytes);
-      // An older, longer file of that name may have been there.
-      await this.io.truncate(fd, bytes + FOOTER_BYTES);
-      await this.io.fdatasync(fd);
-      this.io.close(fd);
+      const { bytes, crc } = file;
+      await file.finish(this.footer({ from, to, epoch, bytes, crc }));
       const name = `${to.toString(16).padStart(NAME_DIGITS, '0')}.checkpoint`;
       await this.io.rename(path, `${this.dir}/${name}`);
       await this.io.fsyncDir(this.dir);
       await this.removeOld();
       return { id: name, from, to, bytes };
     };
-    return Promise.resolve({ write, commit, abort });
+    return Promise.resolve({ write: (chunk) => file.write(chunk), commit, abort: () => file.remove() });
   }
 
   async list(): Promise<SnapshotInfo[]> {
-    const names = (await this.io.readdir(this.dir)).filter((name) => NAME.test(name)).sort();
+    const names = (await this.names()).filter((name) => NAME.test(name)).sort();
     const infos: SnapshotInfo[] = [];
-    for (const name of names.toReversed()) {
-      // One that cannot even be opened is listed, so that reading it says what is wrong.
-      const unread = { from: Infinity, to: Number.parseInt(name, 16), bytes: 0 };
-      const { from, to, bytes } = await this.readFooter(name).catch(() => unread);
-      infos.push({ id: name, from, to, bytes });
-    }
+    for (const name of names.toReversed()) infos.push(await this.infoOf(name));
     return infos;
   }
 
   async *read(id: string): AsyncGenerator<Uint8Array, void> {
     const footer = await this.readFooter(id);
-    const fd = this.io.open(`${this.dir}/${id}`, 'read');
+    const fd = this.open(id);
     // The next chunk is read while this one is used.
     let [buffer, other] = [Buffer.allocUnsafeSlow(READ_BYTES), Buffer.allocUnsafeSlow(READ_BYTES)];
     const begin = (at: number): Promise<number> => {
@@ -132,8 +109,27 @@ export class LocalSnapshots implements SnapshotStore {
     await this.io.fsyncDir(this.dir);
   }
 
+  private async names(): Promise<string[]> {
+    try {
+      return await this.io.readdir(this.dir);
+    } catch (error) {
+      throw asLogError(error, `${this.dir}: looking for checkpoints`);
+    }
+  }
+
+  /** One whose end cannot be read is listed too, so that it is said what is wrong with it. */
+  private async infoOf(name: string): Promise<SnapshotInfo> {
+    try {
+      const { from, to, bytes } = await this.readFooter(name);
+      return { id: name, from, to, bytes };
+    } catch (error) {
+      const to = Number.parseInt(name, 16);
+      return { id: name, from: Infinity, to, bytes: 0, unreadable: errorText(error) };
+    }
+  }
+
   private async removeOld(): Promise<void> {
-    const names = (await this.io.readdir(this.dir)).filter((name) => NAME.test(name)).sort();
+    const names = (await this.names()).filter((name) => NAME.test(name)).sort();
     for (const name of names.slice(0, -KEPT)) await this.io.unlink(`${this.dir}/${name}`);
   }
 
@@ -152,7 +148,7 @@ export class LocalSnapshots implements SnapshotStore {
   }
 
   private async readFooter(name: string): Promise<Footer> {
-    const fd = this.io.open(`${this.dir}/${name}`, 'read');
+    const fd = this.open(name);
     try {
       const footer = Buffer.alloc(FOOTER_BYTES);
       const size = this.io.fileBytes(fd);
@@ -189,6 +185,14 @@ export class LocalSnapshots implements SnapshotStore {
     if (!same) throw this.damage(name, 0, 'it belongs to another log');
   }
 
+  private open(name: string): number {
+    try {
+      return this.io.open(`${this.dir}/${name}`, 'read', 'reserve');
+    } catch (error) {
+      throw asLogError(error, `${this.dir}/${name}: opening it`);
+    }
+  }
+
   private damage(name: string, offset: number, text: string): LogError {
     return new LogError('Corrupt', `${this.dir}/${name}: damage at offset ${offset}: ${text}`);
   }
@@ -196,4 +200,55 @@ export class LocalSnapshots implements SnapshotStore {
 
 function chunkOf(buffer: Buffer, bytes: number): Buffer {
   return buffer.subarray(0, Math.min(buffer.length, bytes));
+}
+
+/** The file under its temporary name, open until it is finished or removed. */
+class TemporaryFile {
+  bytes = 0;
+  crc = 0;
+  private readonly io: FileIo;
+  private readonly path: string;
+  /** -1: closed. A number that was closed may be somebody else's file by now. */
+  private fd: number;
+  private unsynced = 0;
+
+  constructor(io: FileIo, path: string) {
+    this.io = io;
+    this.path = path;
+    this.fd = io.open(path, 'ensure', 'reserve');
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    const { io, fd } = this;
+    await writeFully({ io, fd }, chunk, this.bytes);
+    this.crc = crc32(chunk, this.crc);
+    this.bytes += chunk.length;
+    this.unsynced += chunk.length;
+    if (this.unsynced < SYNC_BYTES) return;
+    this.unsynced = 0;
+    await io.fdatasync(fd);
+  }
+
+  /** Ensures: all of it is durable. */
+  async finish(footer: Uint8Array): Promise<void> {
+    const { io, fd } = this;
+    await writeFully({ io, fd }, footer, this.bytes);
+    // An older, longer file of that name may have been there.
+    await io.truncate(fd, this.bytes + footer.length);
+    await io.fdatasync(fd);
+    this.close();
+  }
+
+  /** Nothing is left of it under this name. */
+  async remove(): Promise<void> {
+    this.close();
+    await this.io.unlink(this.path).catch(() => {});
+  }
+
+  private close(): void {
+    if (this.fd < 0) return;
+    const { fd } = this;
+    this.fd = -1;
+    this.io.close(fd);
+  }
 }
