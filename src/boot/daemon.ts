@@ -104,10 +104,10 @@ export class Daemon {
     });
     this.timers = new TimerQueue(ports.clock);
     const { clock, ulog } = ports;
-    const { soon, randomBytes } = this.machine;
+    const { soon, randomBytes, pid } = this.machine;
     const runCommand: EnginePorts['runCommand'] = (command, about) =>
       this.machine.runThresholdCommand(command, about, { ulog, appdir: plan.appdir });
-    this.devices = new Devices({ clock, ulog, soon, randomBytes, runCommand }, options.device ?? {});
+    this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
   }
 
   /** Starts everything; rejects with a sentence for the operator, after releasing what was taken. */

@@ -44,6 +44,7 @@ export interface DevicePorts {
   readonly ulog: Ulog;
   readonly soon: Soon;
   readonly randomBytes: (count: number) => Uint8Array;
+  readonly pid: number;
   readonly runCommand: EnginePorts['runCommand'];
 }
 
@@ -174,7 +175,7 @@ export class Devices {
 
   private async lock(device: string): Promise<void> {
     if (this.locks.has(device)) return;
-    this.locks.set(device, await DeviceLock.acquire(device, process.pid, this.io));
+    this.locks.set(device, await DeviceLock.acquire(device, this.ports.pid, this.io));
   }
 
   private readonly randomU32 = (): number => Buffer.from(this.ports.randomBytes(WORD_BYTES)).readUInt32LE(0);
@@ -276,7 +277,10 @@ async function define(
   for (;;) {
     const { code, later, batch } = engine.define(command);
     if (code === QME.OK) return batch;
-    if (!later) throw new Error(`${what} could not be created: ${qmeName(code)}`);
+    if (!later) {
+      const why = engine.journal.failure?.message ?? qmeName(code);
+      throw new Error(`${what} could not be created: ${why}`);
+    }
     await new Promise<void>((resolve) => {
       engine.whenRoom(resolve);
     });
@@ -288,7 +292,10 @@ function durable(engine: SpaceEngine, batch: number): Promise<void> {
   return new Promise((resolve, reject) => {
     engine.hold(batch, {
       released: resolve,
-      failed: () => reject(new Error('the log failed while the configuration was written')),
+      failed: () => {
+        const why = engine.journal.failure?.message ?? '';
+        reject(new Error(`the log failed while the configuration was written: ${why}`));
+      },
     });
   });
 }

@@ -212,6 +212,7 @@ export class SpaceEngine {
 
   /** Creates or changes what is configured; returns the code and the batch to wait for. */
   define(command: DefineQueueCommand | DefineSpaceCommand): Omit<EnqueueOutcome, 'id'> {
+    if (this.journal.failure !== null) return { code: QME.QMESYSTEM, later: false, batch: 0 };
     // What is there already needs no room: a start with an unchanged configuration works on a full disk.
     let changes = false;
     const code = decide(this.space, command, { push: () => (changes = true) });
@@ -232,6 +233,7 @@ export class SpaceEngine {
 
   /** Takes a queue away: gone for everyone at once, emptied in slices [DESIGN 4, Slices]. Its waiters are answered QMEABORTED. */
   destroyQueue(qname: string): Omit<EnqueueOutcome, 'id'> {
+    if (this.journal.failure !== null) return { code: QME.QMESYSTEM, later: false, batch: 0 };
     const queue = this.space.queue(qname);
     if (queue === undefined) return { code: QME.QMEBADQUEUE, later: false, batch: this.space.namesBatch };
     if (queue.locked > 0 || queue.pending > 0) return { code: QME.QMESHARE, later: false, batch: 0 };
