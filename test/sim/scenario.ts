@@ -14,7 +14,7 @@ export interface Capabilities {
   /** A transaction may work in both queue spaces. */
   readonly twoPhaseCommit: boolean;
 }
-export const CAPABILITIES: Capabilities = { twoPhaseCommit: false };
+export const CAPABILITIES: Capabilities = { twoPhaseCommit: true };
 
 export const SPACES = ['QSPACE', 'OTHER'] as const;
 export type SpaceName = (typeof SPACES)[number];

@@ -143,7 +143,7 @@ async function moveInTransaction(client: Client, context: Context, space: SpaceS
     if (prng.oneIn(3)) await Promise.all(steps.map((step) => step()));
     else for (const step of steps) await step();
     if (prng.oneIn(2)) await client.take(context, { place: from, unit });
-    if (prng.oneIn(8)) await tryOtherSpace(client, context, { unit, space });
+    if (prng.oneIn(4)) await tryOtherSpace(client, context, { unit, space });
   });
 }
 
