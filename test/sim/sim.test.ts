@@ -30,33 +30,29 @@ async function findOut(fault: KnownFault): Promise<RunResult | null> {
   return null;
 }
 
-describe('the simulated daemon', () => {
-  test(
-    `is well over ${SEEDS} seeds`,
-    async () => {
-      const sum = { messages: 0, takes: 0, ends: new Set<string>() };
-      for (let seed = 1; seed <= SEEDS; seed++) {
-        const result = await runSeed({ seed });
-        if (result.violations.length > 0) throw new Error(explain(result));
-        sum.messages += result.messages;
-        sum.takes += result.takes;
-        for (const end of result.ends) sum.ends.add(end);
-      }
-      // That much must have happened, or the clients have stopped to work.
-      expect(sum.messages).toBeGreaterThan(40 * SEEDS);
-      expect(sum.takes).toBeGreaterThan(20 * SEEDS);
-      if (SEEDS >= 100) {
-        expect([...sum.ends].toSorted()).toEqual([
-          'its log failed',
-          'killed',
-          'power gone',
-          'stopped',
-          'the start failed',
-        ]);
-      }
-    },
-    MINUTES_MAX * 60_000,
-  );
+describe('the simulated daemon', { timeout: MINUTES_MAX * 60_000 }, () => {
+  test(`is well over ${SEEDS} seeds`, async () => {
+    const sum = { messages: 0, takes: 0, ends: new Set<string>() };
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const result = await runSeed({ seed });
+      if (result.violations.length > 0) throw new Error(explain(result));
+      sum.messages += result.messages;
+      sum.takes += result.takes;
+      for (const end of result.ends) sum.ends.add(end);
+    }
+    // That much must have happened, or the clients have stopped to work.
+    expect(sum.messages).toBeGreaterThan(40 * SEEDS);
+    expect(sum.takes).toBeGreaterThan(20 * SEEDS);
+    if (SEEDS >= 100) {
+      expect([...sum.ends].toSorted()).toEqual([
+        'its log failed',
+        'killed',
+        'power gone',
+        'stopped',
+        'the start failed',
+      ]);
+    }
+  });
 
   test('does the same for the same seed, byte for byte, and something else for another', async () => {
     const first = [await runSeed({ seed: 1 }), await runSeed({ seed: 2 })];
@@ -72,14 +68,10 @@ describe('the simulated daemon', () => {
   });
 });
 
-describe('a build with a known fault', () => {
-  test.each(Object.entries(KNOWN_FAULTS))(
-    'is found out: %s',
-    async (_, fault) => {
-      expect(await findOut(fault), `not within ${SEEDS_TO_FIND} seeds`).not.toBeNull();
-    },
-    MINUTES_MAX * 60_000,
-  );
+describe('a build with a known fault', { timeout: MINUTES_MAX * 60_000 }, () => {
+  test.each(Object.entries(KNOWN_FAULTS))('is found out: %s', async (_, fault) => {
+    expect(await findOut(fault), `not within ${SEEDS_TO_FIND} seeds`).not.toBeNull();
+  });
 
   test('is none any more when the run is over', async () => {
     for (const fault of Object.values(KNOWN_FAULTS)) fault.switchIn()();
