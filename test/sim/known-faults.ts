@@ -92,10 +92,11 @@ export const KNOWN_FAULTS: Readonly<Record<string, KnownFault>> = {
     }),
   ),
   'a commit is two batches': ofCode(() =>
-    replace(SpaceEngine.prototype, 'commit', (original) => (engine, given) => {
+    replace(SpaceEngine.prototype, 'commit', (original) => (engine, given, transaction) => {
       const work = given as WorkLike & Parameters<Enqueues['commit']>[0];
-      if (work.messages === 0 || work.branch.locks === 0) return original(engine, work);
-      (Reflect.get(engine, 'enqueues') as Enqueues).commit(work);
+      if (work.messages === 0 || work.branch.locks === 0) return original(engine, work, transaction);
+      const enqueues: unknown = Reflect.get(engine, 'enqueues');
+      (enqueues as Enqueues).commit(work);
       const { batch } = engine.journal;
       work.messages = 0;
       void engine.delay(20).then(() => original(engine, work));
