@@ -2,7 +2,6 @@
 // place, and heartbeats. Invariants: sends of one turn leave in one write; at most inFlightMax requests are unanswered, and calls that wait at
 // the daemon never take the last places; when it ends every call fails at once and nothing of it is left. Must not know contexts,
 // transactions or reconnecting.
-import type { Socket } from 'node:net';
 import { OP } from '../../proto/codes.ts';
 import { type FrameReader, messageBytesMax } from '../../proto/frame.ts';
 import type { HelloReply, Malformed, Reply, ServiceRequest, Unsolicited } from '../../proto/message.ts';
@@ -11,6 +10,7 @@ import { encodeRequest } from '../../proto/request.ts';
 import { FrameWriter } from '../../proto/writer.ts';
 import { formatAddress } from './address.ts';
 import { Bindings, type Binding } from './bindings.ts';
+import type { ByteSocket } from './byte-socket.ts';
 import { CallTable, CALLS_MAX } from './call-table.ts';
 import { Fifo } from './fifo.ts';
 import type { Opened } from './handshake.ts';
@@ -40,7 +40,7 @@ export class Connection implements Carrier {
   readonly hello: HelloReply;
   readonly messageBytesMax: number;
   ended = false;
-  private readonly socket: Socket;
+  private readonly socket: ByteSocket;
   private readonly port: ConnectionPort;
   private readonly where: string;
   private readonly reader: FrameReader;

@@ -6,6 +6,7 @@ import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
 import { QueueAdmin } from './admin.ts';
+import { type ConnectSocket, connectTcp } from './byte-socket.ts';
 import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
 import { Initiator } from './initiator.ts';
@@ -69,10 +70,16 @@ export interface ServeOptions {
  * Joins the application.
  * @throws TPEINVAL, TPEPERM, TPERELEASE, TPELIMIT; TPESYSTEM or TPETIME when no daemon answers; TPGOTSIG
  */
-export async function tpinit(options: TpinitOptions = {}): Promise<Context> {
+export function tpinit(options: TpinitOptions = {}): Promise<Context> {
+  return join(connectTcp, options);
+}
+
+/** The same over sockets of the caller's, e.g. simulated ones. Not part of the package's interface. */
+export async function join(connectSocket: ConnectSocket, options: TpinitOptions): Promise<Context> {
   const { signal } = options;
   const session = await Session.open(
     {
+      connectSocket,
       addresses: parseAddresses(options.address),
       hello: {
         usrname: ident('usrname', options.usrname),

@@ -1,6 +1,5 @@
 // Opens a socket and says HELLO [PROTOCOL 4]. Invariants: ends within the time it is given, whatever the other side is; a socket that did not
 // become a connection is destroyed. Bytes behind HELLO's answer stay in the reader and the paused socket for the connection.
-import { connect, type Socket } from 'node:net';
 import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO } from '../../proto/codes.ts';
 import { FrameReader } from '../../proto/frame.ts';
 import type { Hello, HelloReply } from '../../proto/message.ts';
@@ -10,8 +9,10 @@ import { FrameWriter } from '../../proto/writer.ts';
 import { type Abortable, offAbort, onAbort } from './abort-hub.ts';
 import { formatAddress, type Address } from './address.ts';
 import { TpError } from './error.ts';
+import type { ByteSocket, ConnectSocket } from './byte-socket.ts';
 
 export interface ConnectOptions {
+  readonly connectSocket: ConnectSocket;
   readonly address: Address;
   readonly hello: Omit<Hello, 'op' | 'id' | 'versionMin' | 'versionMax'>;
   /** Milliseconds for connecting and HELLO together. */
@@ -23,7 +24,7 @@ export interface ConnectOptions {
 
 /** A socket on which HELLO has been answered; paused, nobody listens to it yet. */
 export interface Opened {
-  readonly socket: Socket;
+  readonly socket: ByteSocket;
   readonly reader: FrameReader;
   readonly reply: HelloReply;
   readonly options: ConnectOptions;
@@ -43,14 +44,14 @@ export function openSocket(options: ConnectOptions): Promise<Opened> {
 class Handshake implements Abortable {
   private readonly options: ConnectOptions;
   private readonly done: (outcome: Opened | TpError) => void;
-  private readonly socket: Socket;
+  private readonly socket: ByteSocket;
   private readonly reader = new FrameReader(LIMIT.HELLO_FRAME_BYTES);
   private timer: NodeJS.Timeout | undefined;
 
   constructor(options: ConnectOptions, done: (outcome: Opened | TpError) => void) {
     this.options = options;
     this.done = done;
-    this.socket = connect({ host: options.address.host, port: options.address.port, noDelay: true });
+    this.socket = options.connectSocket(options.address);
   }
 
   start(): void {

@@ -6,6 +6,7 @@ import { TPERRNO } from '../../proto/codes.ts';
 import type { ServiceRequest, Unsolicited } from '../../proto/message.ts';
 import { pause } from './abort-hub.ts';
 import type { Address } from './address.ts';
+import type { ConnectSocket } from './byte-socket.ts';
 import { Connection, type ConnectionPort } from './connection.ts';
 import { TpError } from './error.ts';
 import { type ConnectOptions, type Opened, openSocket } from './handshake.ts';
@@ -14,6 +15,7 @@ import { ServiceRegistry } from './registry.ts';
 import { UnsolicitedHub } from './unsolicited.ts';
 
 export interface SessionOptions {
+  readonly connectSocket: ConnectSocket;
   readonly addresses: readonly Address[];
   readonly hello: ConnectOptions['hello'];
   readonly connectTimeoutMs: number;
@@ -194,8 +196,8 @@ export class Session implements Carrier, ConnectionPort {
     let failure: unknown;
     for (const address of this.options.addresses) {
       try {
-        const { hello, connectTimeoutMs, heartbeatMs } = this.options;
-        return await openSocket({ address, hello, connectTimeoutMs, heartbeatMs, signal });
+        const { connectSocket, hello, connectTimeoutMs, heartbeatMs } = this.options;
+        return await openSocket({ connectSocket, address, hello, connectTimeoutMs, heartbeatMs, signal });
       } catch (error) {
         failure = error;
         if (signal?.aborted === true) break;

@@ -1,6 +1,5 @@
 // The composition root: builds every part from a HostPlan, starts them in order (devices, spaces, roles, listeners) and stops them in
 // reverse. It owns what is shared by all spaces of the process: the clock, the sync strategy, the page cache.
-import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
@@ -13,11 +12,11 @@ import { ServiceRules } from '../atmi/service-rules.ts';
 import { Services } from '../atmi/services.ts';
 import { Transactions } from '../atmi/transactions.ts';
 import { UnsolicitedMessages } from '../atmi/unsolicited.ts';
-import type { Soon } from '../engine/journal.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import { TwoPhase } from '../engine/two-phase.ts';
-import { RequestDispatcher } from '../net/dispatch.ts';
-import { Listener, type Endpoint } from '../net/listener.ts';
+import { CLIENT_PREFIX_BYTES, RequestDispatcher } from '../net/dispatch.ts';
+import { Listener } from '../net/listener.ts';
+import type { Endpoint } from '../net/network.ts';
 import { QueueRequests } from '../tmqueue/requests.ts';
 import { Tmqueue } from '../tmqueue/tmqueue.ts';
 import { Tmqforward, type TmqforwardPorts } from '../tmqforward/tmqforward.ts';
@@ -25,7 +24,7 @@ import type { HostPlan, SpacePlan } from '../ubb/plan.ts';
 import { LogError } from '../wal/log-store.ts';
 import { adviceFor } from './advice.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
-import { runRestartCommand, runThresholdCommand } from './shell-commands.ts';
+import { thisMachine, type Machine } from './machine.ts';
 import { VERSION } from './version.ts';
 
 export interface DaemonOptions {
@@ -46,6 +45,8 @@ export interface DaemonPorts {
   readonly onFailure: (reason: string) => void;
   /** Ends a start that is under way. */
   readonly signal: AbortSignal;
+  /** This machine when not given. */
+  readonly machine?: Machine;
 }
 
 /** NOTIFY of *RESOURCES. */
@@ -59,14 +60,13 @@ const HEARTBEAT_MS = 10_000;
 /** How long a stop waits for what is in flight [DESIGN 11], in milliseconds. */
 const STOP_MS = 5000;
 const STOP_POLL_MS = 20;
-const soon: Soon = (run) => {
-  setImmediate(run);
-};
+const CHANCE_BYTES = 2;
 
 export class Daemon {
   readonly addresses: Endpoint[] = [];
   private readonly options: DaemonOptions;
   private readonly ports: DaemonPorts;
+  private readonly machine: Machine;
   private readonly tmqueue = new Tmqueue();
   private readonly twoPhase = new TwoPhase();
   private readonly transactions: Transactions;
@@ -84,10 +84,11 @@ export class Daemon {
     const { plan } = options;
     this.options = options;
     this.ports = ports;
+    this.machine = ports.machine ?? thisMachine;
     this.startedMs = ports.clock.monoMs();
     const commitReturn = plan.cmtRet === 'LOGGED' ? TP_CMT.TP_CMT_LOGGED : TP_CMT.TP_CMT_COMPLETE;
     const limits = { maxGtt: plan.maxGtt, maxTranTimeS: plan.maxTranTimeS, commitReturn };
-    const chance = randomBytes(2).readUInt16LE(0);
+    const chance = Buffer.from(this.machine.randomBytes(CHANCE_BYTES)).readUInt16LE(0);
     this.transactions = new Transactions(ports.clock, limits, { twoPhase: this.twoPhase, chance });
     const messageBytesMax = options.messageBytesMax ?? LIMIT.MESSAGE_BYTES_DEFAULT;
     this.services = new Services({
@@ -104,9 +105,10 @@ export class Daemon {
     });
     this.timers = new TimerQueue(ports.clock);
     const { clock, ulog } = ports;
+    const { soon, randomBytes, pid } = this.machine;
     const runCommand: EnginePorts['runCommand'] = (command, about) =>
-      runThresholdCommand(command, about, { ulog, appdir: plan.appdir });
-    this.devices = new Devices({ clock, ulog, soon, runCommand }, options.device ?? {});
+      this.machine.runThresholdCommand(command, about, { ulog, appdir: plan.appdir });
+    this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
   }
 
   /** Starts everything; rejects with a sentence for the operator, after releasing what was taken. */
@@ -143,10 +145,11 @@ export class Daemon {
       }
     }
     await this.recover();
-    this.devices.warnOfLeftBehind(plan.spaces);
+    await this.devices.warnOfLeftBehind(plan.spaces);
     const listener = new Listener({
       clock: this.ports.clock,
       ulog: this.ports.ulog,
+      network: this.machine.network,
       dispatcher: this.dispatcher(),
       connectionsMax: LIMIT.CONNECTIONS_DEFAULT,
     });
@@ -216,7 +219,8 @@ export class Daemon {
     const { services, transactions, timers } = this;
     const { appdir } = this.options.plan;
     const runCommand: TmqforwardPorts['runCommand'] = (command, about) =>
-      runRestartCommand(command, about, { ulog, appdir });
+      this.machine.runRestartCommand(command, about, { ulog, appdir });
+    const { soon } = this.machine;
     const ports = { clock, ulog, services, transactions, timers, engine, soon, runCommand };
     this.forwarders.push(new Tmqforward(ports, { ...options, srvgrp: options.group }));
   }
@@ -255,7 +259,8 @@ export class Daemon {
       heartbeatMs: this.options.heartbeatMs ?? HEARTBEAT_MS,
       blockTimeMs,
     };
-    return new RequestDispatcher(roles, limits, `tmqueue ${VERSION}`);
+    const start = { product: `tmqueue ${VERSION}`, prefix: this.machine.randomBytes(CLIENT_PREFIX_BYTES) };
+    return new RequestDispatcher(roles, limits, start);
   }
 
   private checkReach(endpoint: Endpoint): void {

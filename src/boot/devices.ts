@@ -1,8 +1,6 @@
 // Devices and the spaces on them: one OS lock a device, one log a space, and what the configuration says of a space brought into it.
 // Nothing is ever destroyed here: a queue that vanished from the file stays, and is warned about. A change that a queue cannot take is a
 // fault that stops the start, with its place in the file.
-import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
@@ -16,12 +14,12 @@ import { QUEUE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from '../q
 import type { HostPlan, QueuePlan, SpacePlan } from '../ubb/plan.ts';
 import type { LogStore } from '../wal/log-store.ts';
 import { DeviceLock } from '../wal/local/device-lock.ts';
-import type { FileIo } from '../wal/local/file-io.ts';
+import { nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
 import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
 import { spaceDirectoryName, tlogDirectoryName } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
-import { spacesOn } from './left-behind.ts';
+import { hasDirectory, spacesOn } from './left-behind.ts';
 
 export interface DeviceOptions {
   /** Where a sync runs; decided by measurement when not given. */
@@ -38,17 +36,22 @@ export interface DeviceOptions {
 const TLOG_SEGMENT_BYTES = 1024 * 1024;
 /** Between two pages of the cache that are made ahead, in milliseconds: 64 MiB take one to two seconds. */
 const WARM_UP_STEP_MS = 4;
+const WORD_BYTES = 4;
+const IDENTITY_BYTES = 16;
 
 export interface DevicePorts {
   readonly clock: Clock;
   readonly ulog: Ulog;
   readonly soon: Soon;
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly pid: number;
   readonly runCommand: EnginePorts['runCommand'];
 }
 
 export class Devices {
   private readonly ports: DevicePorts;
   private readonly options: DeviceOptions;
+  private readonly io: FileIo;
   private readonly locks = new Map<string, DeviceLock>();
   private readonly sync: SyncStrategy;
   private readonly pages: PageCache;
@@ -57,6 +60,7 @@ export class Devices {
   constructor(ports: DevicePorts, options: DeviceOptions) {
     this.ports = ports;
     this.options = options;
+    this.io = options.io ?? nodeFileIo;
     this.pages = new PageCache(options.cacheBytes);
     this.sync = new SyncStrategy(options.sync ?? 'auto', ports.clock);
   }
@@ -64,14 +68,14 @@ export class Devices {
   /** Opens a space, creating what is declared and missing. Rejects with a sentence that names the space and its device. */
   async open(plan: SpacePlan, signal: AbortSignal): Promise<SpaceEngine> {
     const dir = join(plan.device, spaceDirectoryName(plan.name));
-    if (!plan.declared && !existsSync(dir)) {
+    if (!plan.declared && !(await hasDirectory(this.io, dir))) {
       throw new Error(
         `queue space ${plan.name} does not exist on device ${plan.device}: declare it in *QSPACES and *QUEUES, ` +
           'or create it with qmadmin (crdl, qspacecreate) before the start',
       );
     }
-    checkFolder(plan.device, `queue space ${plan.name}`);
-    const isNew = !existsSync(dir);
+    await this.checkFolder(plan.device, `queue space ${plan.name}`);
+    const isNew = !(await hasDirectory(this.io, dir));
     await this.lock(plan.device);
     const { ulog } = this.ports;
     const store = await this.openLog(dir, this.options.segmentBytes);
@@ -107,21 +111,24 @@ export class Devices {
     { needed, signal }: { needed: boolean; signal: AbortSignal },
   ): Promise<Tlog | null> {
     const dir = join(plan.device, tlogDirectoryName(plan.name));
-    if (!needed && !existsSync(dir)) return null;
-    checkFolder(plan.device, `transaction log ${plan.name} (TLOGDEVICE)`);
+    if (!needed && !(await hasDirectory(this.io, dir))) return null;
+    await this.checkFolder(plan.device, `transaction log ${plan.name} (TLOGDEVICE)`);
     await this.lock(plan.device);
-    const store = await this.openLog(dir, TLOG_SEGMENT_BYTES);
-    return openTlog(store, signal, { ...this.ports, newIdentity }).catch(async (error: unknown) => {
-      await store.close();
-      throw error;
-    });
+    const segmentBytes = Math.min(TLOG_SEGMENT_BYTES, this.options.segmentBytes ?? TLOG_SEGMENT_BYTES);
+    const store = await this.openLog(dir, segmentBytes);
+    return openTlog(store, signal, { ...this.ports, newIdentity: this.newIdentity }).catch(
+      async (error: unknown) => {
+        await store.close();
+        throw error;
+      },
+    );
   }
 
   /** Names what lies on the devices and is not in the configuration: it stays as it is. */
-  warnOfLeftBehind(plans: readonly SpacePlan[]): void {
+  async warnOfLeftBehind(plans: readonly SpacePlan[]): Promise<void> {
     for (const device of this.locks.keys()) {
       const hosted = plans.filter((plan) => plan.device === device).map((plan) => plan.name);
-      for (const space of spacesOn(device)) {
+      for (const space of await spacesOn(this.io, device)) {
         if (hosted.includes(space)) continue;
         this.ports.ulog.warn(
           `queue space ${space} lies on device ${device} but is no longer in the configuration; it stays, with its messages`,
@@ -148,27 +155,33 @@ export class Devices {
 
   private openLog(dir: string, segmentBytes: number | undefined): Promise<LogStore> {
     const { clock, ulog } = this.ports;
-    const { io } = this.options;
     return openLocalLog({
       dir,
       clock,
       ulog,
       sync: this.sync,
       pages: this.pages,
+      io: this.io,
+      randomU32: this.randomU32,
       ...(segmentBytes === undefined ? {} : { segmentBytes }),
-      ...(io === undefined ? {} : { io }),
     });
+  }
+
+  private async checkFolder(device: string, what: string): Promise<void> {
+    const folder = dirname(device);
+    if (await hasDirectory(this.io, folder)) return;
+    throw new Error(`${what}: device ${device}: the folder ${folder} does not exist (APPDIR, or --appdir)`);
   }
 
   private async lock(device: string): Promise<void> {
     if (this.locks.has(device)) return;
-    const { io } = this.options;
-    const lock =
-      io === undefined
-        ? DeviceLock.acquire(device, process.pid)
-        : DeviceLock.acquire(device, process.pid, io);
-    this.locks.set(device, await lock);
+    this.locks.set(device, await DeviceLock.acquire(device, this.ports.pid, this.io));
   }
+
+  private readonly randomU32 = (): number => Buffer.from(this.ports.randomBytes(WORD_BYTES)).readUInt32LE(0);
+
+  private readonly newIdentity = (): string =>
+    Buffer.from(this.ports.randomBytes(IDENTITY_BYTES)).toString('hex');
 
   private async configure(plan: SpacePlan, engine: SpaceEngine, isNew: boolean): Promise<void> {
     if (!plan.declared) return;
@@ -205,16 +218,6 @@ export class Devices {
     }
     await durable(engine, batch);
   }
-}
-
-function newIdentity(): string {
-  return randomBytes(16).toString('hex');
-}
-
-function checkFolder(device: string, what: string): void {
-  const folder = dirname(device);
-  if (existsSync(folder)) return;
-  throw new Error(`${what}: device ${device}: the folder ${folder} does not exist (APPDIR, or --appdir)`);
 }
 
 /** What the file does not say stays as it was made. */

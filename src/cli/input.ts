@@ -1,7 +1,7 @@
 // What the command line's words mean: data, addresses, numbers, ids. A word that cannot be meant is a UsageError that says what can.
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
-import type { Endpoint } from '../net/listener.ts';
+import type { Endpoint } from '../net/network.ts';
 import { UsageError } from './exit.ts';
 
 /** `HOST:PORT` or `//host:port`; port 0 is any free one. */

@@ -4,7 +4,7 @@ import { resolve as resolvePath } from 'node:path';
 import { adviceFor } from '../boot/advice.ts';
 import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
 import { SystemClock } from '../boot/system-clock.ts';
-import type { Endpoint } from '../net/listener.ts';
+import type { Endpoint } from '../net/network.ts';
 import { formatFault, type Fault } from '../ubb/fault.ts';
 import { obstacles, planHost, type HostPlan } from '../ubb/plan.ts';
 import { readDomain } from '../ubb/read.ts';

@@ -1,7 +1,7 @@
 // One client connection: a socket ↔ frames ↔ typed requests and replies. It owns the hello, the limits that a connection has, heartbeats and
 // back-pressure, and writes at most once a turn. A malformed frame costs its own connection, nobody else. It knows no queue and no role:
 // requests go to the dispatcher in the order of arrival; replies come back in any order.
-import type { Socket } from 'node:net';
+import type { Clock, Timer } from '../base/clock.ts';
 import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO, TPU } from '../../proto/codes.ts';
 import { frameBytesMax, FrameReader, tooLargeText } from '../../proto/frame.ts';
 import type { Hello, Malformed, Reply, Request } from '../../proto/message.ts';
@@ -10,6 +10,7 @@ import { decodeRequest } from '../../proto/request.ts';
 import { FrameWriter } from '../../proto/writer.ts';
 import { Client, type ClientIdentity } from '../atmi/client.ts';
 import { errorReply, type ReplyPort } from '../atmi/reply-port.ts';
+import type { ByteSocket } from './network.ts';
 
 /** What a connection may do; agreed in the hello. */
 export interface ConnectionLimits {
@@ -48,9 +49,9 @@ export class Connection implements ReplyPort {
   /** Monotonic instants of the last bytes in each direction. */
   heardMs: number;
   saidMs: number;
-  private readonly socket: Socket;
+  private readonly socket: ByteSocket;
   private readonly dispatcher: Dispatcher;
-  private readonly now: () => number;
+  private readonly clock: Clock;
   private readonly onEnd: (connection: Connection) => void;
   private readonly reader = new FrameReader(LIMIT.HELLO_FRAME_BYTES);
   private readonly writer = new FrameWriter();
@@ -61,19 +62,19 @@ export class Connection implements ReplyPort {
   private ended = false;
   /** Id of a GOODBYE that waits until everything before it has been answered; 0: none. */
   private goodbye = 0;
+  private lingering: Timer | null = null;
 
   constructor(
-    socket: Socket,
-    ports: { dispatcher: Dispatcher; now: () => number; onEnd: (connection: Connection) => void },
+    socket: ByteSocket,
+    ports: { dispatcher: Dispatcher; clock: Clock; onEnd: (connection: Connection) => void },
   ) {
     this.socket = socket;
     this.dispatcher = ports.dispatcher;
-    this.now = ports.now;
+    this.clock = ports.clock;
     this.onEnd = ports.onEnd;
     this.remote = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`;
-    this.heardMs = this.now();
+    this.heardMs = this.clock.monoMs();
     this.saidMs = this.heardMs;
-    socket.setNoDelay(true);
     socket.on('data', (chunk) => this.receive(chunk));
     socket.on('drain', () => socket.resume());
     // A reset is an ordinary end; 'close' follows.
@@ -102,7 +103,8 @@ export class Connection implements ReplyPort {
     this.flush();
     this.closing = true;
     this.socket.end();
-    setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
+    const { clock, socket } = this;
+    this.lingering = clock.setTimer(clock.monoMs() + LINGER_MS, () => socket.destroy());
   }
 
   /** Called now and then: sends a heartbeat when nothing was said for long, ends a connection that nothing was heard from. */
@@ -119,7 +121,7 @@ export class Connection implements ReplyPort {
   }
 
   private receive(chunk: Buffer): void {
-    this.heardMs = this.now();
+    this.heardMs = this.clock.monoMs();
     if (this.isLeaving) return;
     this.reader.push(chunk);
     for (let frame = this.reader.next(); frame !== null && !this.isLeaving; frame = this.reader.next()) {
@@ -241,7 +243,7 @@ export class Connection implements ReplyPort {
   private flush(): void {
     const chunks = this.writer.take();
     if (chunks.length === 0 || this.socket.destroyed || this.closing) return;
-    this.saidMs = this.now();
+    this.saidMs = this.clock.monoMs();
     if (chunks.length > 1) this.socket.cork();
     for (const chunk of chunks) this.socket.write(chunk);
     if (chunks.length > 1) this.socket.uncork();
@@ -257,6 +259,7 @@ export class Connection implements ReplyPort {
   private end(): void {
     if (this.ended) return;
     this.leave();
+    this.lingering?.cancel();
     this.ended = true;
     this.onEnd(this);
   }

@@ -1,5 +1,4 @@
 // From a typed request to the role that answers it. One line per opcode; nothing is decided here.
-import { randomBytes } from 'node:crypto';
 import { JOINED_TX, OP } from '../../proto/codes.ts';
 import type { Admin, Hello, Request, Stat } from '../../proto/message.ts';
 import type { Client, ClientIdentity } from '../atmi/client.ts';
@@ -20,25 +19,27 @@ export interface Roles {
 const OVERTAKING: ReadonlySet<number> = new Set([OP.CANCEL, OP.ACK]);
 /** The application key of a client that was not authenticated [spec 3.1]. */
 const NO_APPKEY = -1;
+/** First half of every CLIENTID of a start, random; the second counts. */
+export const CLIENT_PREFIX_BYTES = 8;
 
 export class RequestDispatcher implements Dispatcher {
   readonly limits: ConnectionLimits;
   readonly product: string;
   private readonly roles: Roles;
-  /** First half of every CLIENTID of this start; the second counts. */
-  private readonly prefix = randomBytes(8);
+  private readonly prefix: Uint8Array;
   private clients = 0;
 
-  constructor(roles: Roles, limits: ConnectionLimits, product: string) {
+  constructor(roles: Roles, limits: ConnectionLimits, start: { product: string; prefix: Uint8Array }) {
     this.roles = roles;
     this.limits = limits;
-    this.product = product;
+    this.product = start.product;
+    this.prefix = start.prefix;
   }
 
   identify(hello: Hello): ClientIdentity {
     this.clients++;
     const cltid = Buffer.alloc(16);
-    this.prefix.copy(cltid);
+    cltid.set(this.prefix);
     cltid.writeUIntBE(this.clients, 10, 6);
     const { usrname, cltname, grpname } = hello;
     return { cltid, usrname, cltname, grpname, appkey: NO_APPKEY };

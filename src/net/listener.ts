@@ -1,25 +1,20 @@
 // Listening sockets and the connections that came through them: accepting, the limit on connections, heartbeats, and closing them all.
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { Connection, type Dispatcher } from './connection.ts';
+import type { ByteSocket, Endpoint, ListeningSocket, Network } from './network.ts';
 
 export interface ListenerPorts {
   readonly clock: Clock;
   readonly ulog: Ulog;
+  readonly network: Network;
   readonly dispatcher: Dispatcher;
   readonly connectionsMax: number;
 }
 
-export interface Endpoint {
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-}
-
 export class Listener {
   private readonly ports: ListenerPorts;
-  private readonly servers: Server[] = [];
+  private readonly sockets: ListeningSocket[] = [];
   private readonly connections = new Set<Connection>();
   private heartbeat: Timer | null = null;
   private closed = false;
@@ -35,35 +30,34 @@ export class Listener {
 
   /** Listens; resolves with the address that was really taken. Rejects with a sentence that names the address. */
   async listen(endpoint: Endpoint): Promise<Endpoint> {
-    const server = createServer({ noDelay: true }, (socket) => this.accept(socket));
-    this.servers.push(server);
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(new Error(explain(endpoint, error), { cause: error })));
-      server.listen({ host: endpoint.host, port: endpoint.port, backlog: 1024 }, resolve);
-    });
-    server.on('error', (error) =>
-      this.ports.ulog.error('accepting a connection failed', { error: error.message }),
-    );
-    const { port } = server.address() as AddressInfo;
-    return { host: endpoint.host, port };
+    const { network, ulog } = this.ports;
+    const onSocket = (socket: ByteSocket): void => this.accept(socket);
+    const onError = (error: Error): void =>
+      ulog.error('accepting a connection failed', { error: error.message });
+    try {
+      const socket = await network.listen(endpoint, { onSocket, onError });
+      this.sockets.push(socket);
+      return { host: endpoint.host, port: socket.port };
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      throw new Error(explain(endpoint, error), { cause: error });
+    }
   }
 
   /** Accepts nothing more and tells every client why it is being closed. */
   async close(reason: string): Promise<void> {
     this.closed = true;
     this.heartbeat?.cancel();
-    const closing = this.servers.map(
-      (server) => new Promise<void>((resolve) => server.close(() => resolve())),
-    );
+    const closing = this.sockets.map((socket) => socket.close());
     for (const connection of this.connections) connection.close(reason);
     await Promise.all(closing);
   }
 
-  private accept(socket: Socket): void {
+  private accept(socket: ByteSocket): void {
     const { clock, dispatcher, connectionsMax, ulog } = this.ports;
     const connection = new Connection(socket, {
       dispatcher,
-      now: () => clock.monoMs(),
+      clock,
       onEnd: (ended) => this.connections.delete(ended),
     });
     if (this.connections.size >= connectionsMax) {

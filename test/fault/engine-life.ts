@@ -230,7 +230,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     stat: () => {},
     admin: admin.handle.bind(admin),
   };
-  return new RequestDispatcher(roles, limits, 'test');
+  return new RequestDispatcher(roles, limits, { product: 'test', prefix: new Uint8Array(8) });
 }
 
 function soon(run: () => void): void {

@@ -6,12 +6,13 @@ import type { FileIo, OpenMode } from '../../src/wal/local/file-io.ts';
 
 const SECTOR = 512;
 
-interface PendingWrite {
+/** A write that is not durable yet. */
+export interface PendingWrite {
   readonly position: number;
   readonly bytes: Uint8Array;
 }
 
-class Inode {
+export class Inode {
   bytes: Uint8Array = new Uint8Array(0);
   size = 0;
   durable: Uint8Array = new Uint8Array(0);
@@ -33,7 +34,8 @@ class Inode {
     if (size > this.size) this.write(new Uint8Array(size - this.size), this.size);
     this.bytes.fill(0, size, this.size);
     this.size = size;
-    this.sync();
+    this.durable = this.bytes.slice(0, size);
+    this.pending = [];
   }
 
   sync(): void {
@@ -41,6 +43,21 @@ class Inode {
       for (const { position, bytes } of this.pending) this.durable.set(bytes, position);
     } else this.durable = this.bytes.slice(0, this.size);
     this.pending = [];
+  }
+
+  /** What a sync that began when `last` was the last write makes durable. */
+  syncThrough(last: PendingWrite | undefined): void {
+    const count = last === undefined ? 0 : this.pending.indexOf(last) + 1;
+    if (count === this.pending.length) return this.sync();
+    for (const { position, bytes } of this.pending.splice(0, count)) {
+      const end = position + bytes.length;
+      if (end > this.durable.length) {
+        const grown = new Uint8Array(end);
+        grown.set(this.durable);
+        this.durable = grown;
+      }
+      this.durable.set(bytes, position);
+    }
   }
 
   /** What the platter has after the power went. */
@@ -74,7 +91,8 @@ class Inode {
 
 const MOODS: readonly CutMood[] = ['dropped', 'kept', 'torn'];
 
-type NameChange = { readonly dir: string; readonly apply: (names: Map<string, Inode>) => void };
+/** A change of a directory that is not durable yet. */
+export type NameChange = { readonly dir: string; readonly apply: (names: Map<string, Inode>) => void };
 
 /** What a fault does to the call it hits. `short`: half of it is done; `stuck`: nothing, but it says so. */
 export type FaultKind = 'EIO' | 'ENOSPC' | 'EMFILE' | 'EROFS' | 'ENOENT' | 'short' | 'stuck';

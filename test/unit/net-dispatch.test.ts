@@ -34,7 +34,10 @@ it.each<[string, Request, boolean]>([
   const seen: string[] = [];
   const note = (name: string) => (): void => void seen.push(name);
   const atmi = { returned: note('x'), forward: note('x'), cancel: note('x'), commit: note('x') };
-  const dispatcher = new RequestDispatcher({ atmi } as never, {} as never, 'test');
+  const dispatcher = new RequestDispatcher({ atmi } as never, {} as never, {
+    product: 'test',
+    prefix: new Uint8Array(8),
+  });
   client.block();
   dispatcher.handle(client, request);
   const before = seen.length;
