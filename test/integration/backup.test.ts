@@ -411,9 +411,8 @@ function cutEnd(saved: string): void {
 }
 
 function spoil(device: string): void {
-  const path = segments(device)[0] ?? '';
+  const path = segments(device).find((one) => readFileSync(one).includes('two')) ?? '';
   const bytes = readFileSync(path);
-  const at = bytes.indexOf('two');
-  bytes.write('TWO', at);
+  bytes.write('TWO', bytes.indexOf('two'));
   writeFileSync(path, bytes);
 }
