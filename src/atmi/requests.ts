@@ -11,6 +11,7 @@ import type {
   Cancel,
   Commit,
   CommitAt,
+  ErrorReply,
   Forward,
   PrioCall,
   Resume,
@@ -23,7 +24,7 @@ import type { Failure, Held } from '../engine/request.ts';
 import type { Client } from './client.ts';
 import { ClientCall } from './client-call.ts';
 import { findTransaction, isOutstanding } from './joins.ts';
-import { errorReply, HeldReply, LOG_FAILED } from './reply-port.ts';
+import { errorReply, HeldReply, LOG_FAILED, type ReplyPort } from './reply-port.ts';
 import type { Services } from './services.ts';
 import { Suspensions } from './suspensions.ts';
 import type { Transaction, Transactions } from './transactions.ts';
@@ -81,10 +82,9 @@ export class AtmiRequests {
     if (transaction.calls.size > 0) transactions.spoil(transaction);
     const ending = transactions.commit(transaction);
     if (ending === null) {
-      return refuse(client, request.id, [
-        TPERRNO.TPEABORT,
-        'the transaction timed out, failed or had calls outstanding: rolled back',
-      ]);
+      const message = 'the transaction timed out, failed or had calls outstanding: rolled back';
+      const refusal = errorReply(request.id, TPERRNO.TPEABORT, message);
+      return transaction.undone.hold(new HeldRefusal(client.port, refusal));
     }
     return ending.hold(new HeldCommit(client, request));
   }
@@ -225,7 +225,8 @@ export class AtmiRequests {
   /** What is to be suspended was rolled back already: its initiator is rid of it, a service in it goes on to its end. */
   private suspendLate(client: Client, { id, transaction }: { id: number; transaction: Transaction }): void {
     if (transaction.owner === client) this.ports.transactions.rollback(transaction);
-    refuse(client, id, [TPERRNO.TPEABORT, 'the transaction has been rolled back']);
+    const refusal = errorReply(id, TPERRNO.TPEABORT, 'the transaction has been rolled back');
+    transaction.undone.hold(new HeldRefusal(client.port, refusal));
   }
 }
 
@@ -268,6 +269,22 @@ class HeldCommit implements Held {
   failed(): void {
     this.client.committing.delete(this.tx);
     this.client.port.send(errorReply(this.id, TPERRNO.TPESYSTEM, LOG_FAILED));
+  }
+}
+
+/** The refusal of a transaction that was rolled back: held until that is durable, and true all the same when the log dies under it. */
+class HeldRefusal implements Held {
+  private readonly port: ReplyPort;
+  private readonly reply: ErrorReply;
+  constructor(port: ReplyPort, reply: ErrorReply) {
+    this.port = port;
+    this.reply = reply;
+  }
+  released(): void {
+    this.port.send(this.reply);
+  }
+  failed(): void {
+    this.released();
   }
 }
 

@@ -51,6 +51,8 @@ export class Transaction {
   /** What it does, by queue space. */
   parts: Part[] = [];
   deadline: Deadline | null = null;
+  /** Of the rollback that a time-out or a failure brought about: whoever ends the transaction then is answered when that is on disk. */
+  undone: Ending = NOTHING;
 
   constructor(id: TransactionId, number: number, owner: Client | null) {
     this.id = id;
@@ -213,7 +215,7 @@ export class Transactions {
     this.doom(transaction, TPERRNO.TPGOTSIG);
   }
 
-  /** tpcommit. null: it could not be committed and has been rolled back (TPEABORT). */
+  /** tpcommit. null: it could not be committed and has been rolled back (TPEABORT), see its `undone`. */
   commit(transaction: Transaction): Ending | null {
     const { parts } = transaction;
     if (transaction.state === 'rollback-only') {
@@ -229,14 +231,16 @@ export class Transactions {
     const when = transaction.commitReturn ?? this.limits.commitReturn;
     const complete = when !== TP_CMT.TP_CMT_LOGGED;
     this.end(transaction);
-    return this.twoPhase.commit(transaction.id, parts, { remember, complete });
+    const ending = this.twoPhase.commit(transaction.id, parts, { remember, complete });
+    if (ending === null) transaction.undone = this.twoPhase.rollback(parts, QME.QMESYSTEM);
+    return ending;
   }
 
   /** tpabort, or the end of the connection. */
   rollback(transaction: Transaction): Ending {
     if (transaction.state !== 'active') {
       this.end(transaction);
-      return NOTHING;
+      return transaction.undone;
     }
     const { parts } = transaction;
     this.end(transaction);
@@ -287,7 +291,7 @@ export class Transactions {
     this.disarm(transaction);
     const { parts } = transaction;
     transaction.parts = [];
-    this.undo(parts, failure);
+    transaction.undone = this.undo(parts, failure);
   }
 
   private end(transaction: Transaction): void {

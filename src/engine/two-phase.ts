@@ -1,6 +1,7 @@
 // Commits and rollbacks of transactions with work in several queue spaces [DESIGN 6]: prepare in each log, the decision in the transaction
 // log, then the outcome in all spaces in one turn, so that no reader sees half. Presumed abort: before the decision is durable everything may
 // still be rolled back; from then on the outcome reaches every space, after a restart too. With work in one space there is one record.
+import { assert } from '../base/assert.ts';
 import { formatTransactionId, sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { OUTCOME, QME, type Qme } from '../../proto/codes.ts';
@@ -60,10 +61,20 @@ export class TwoPhase {
     return QME.OK;
   }
 
-  /** The parts that `join` let in commit, all or none. `complete`: the ending is told when the outcome is on disk everywhere [tpscmt]. */
-  commit(transaction: TransactionId, parts: readonly Part[], { remember, complete }: CommitTerms): Ending {
-    if (parts.length > 1) this.tlog?.takeBack(parts.map(participantOf));
+  /**
+   * The parts that `join` let in commit, all or none; null: none can, and the caller rolls them back. `complete`: the ending is told when the
+   * outcome is on disk everywhere [tpscmt].
+   */
+  commit(
+    transaction: TransactionId,
+    parts: readonly Part[],
+    { remember, complete }: CommitTerms,
+  ): Ending | null {
+    const { tlog } = this;
+    if (parts.length > 1) tlog?.takeBack(parts.map(participantOf));
     const changed = parts.filter(({ engine, work }) => engine.prepared.hasChanges(work));
+    // The room was there until a moment ago: only a log that died since then refuses.
+    if (changed.length > 1 && tlog?.promise(changed.map(participantOf)) !== true) return null;
     for (const { engine, work } of parts) {
       if (!engine.prepared.hasChanges(work)) engine.commit(work);
     }
@@ -73,10 +84,7 @@ export class TwoPhase {
       const batch = first.engine.commit(first.work, remember ? transaction : null);
       return { hold: (held) => first.engine.hold(batch, held) };
     }
-    const { tlog } = this;
-    // The room was there until a moment ago.
-    if (tlog === null || !tlog.promise(changed.map(participantOf)))
-      return this.rollback(changed, QME.QMENOSPACE);
+    assert(tlog !== null, 'what works in several spaces was let in by a transaction log');
     const commitment = new Commitment({ transaction, parts: changed, tlog, complete }, () => {
       this.underWay.delete(commitment);
       if (this.underWay.size === 0) for (const resolve of this.whenIdle.splice(0)) resolve();

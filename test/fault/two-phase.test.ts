@@ -158,8 +158,10 @@ class Life {
     this.serial++;
     const id: TransactionId = { start: 1, serial: this.serial };
     const ending = this.twoPhase.commit(id, parts, { remember: true, complete });
+    if (ending === null) this.twoPhase.rollback(parts, QME.QMESYSTEM);
     return new Promise((resolve) => {
-      ending.hold({ released: () => resolve(true), failed: () => resolve(false) });
+      if (ending === null) resolve(false);
+      else ending.hold({ released: () => resolve(true), failed: () => resolve(false) });
     });
   }
 
