@@ -93,6 +93,16 @@ export interface SpaceInfo {
   readonly doomedQueues: number;
 }
 
+/** A server of the configuration after SRVSTART or SRVSTOP. */
+export interface ServerInfo {
+  /** The name of its line, e.g. TMQFORWARD. */
+  readonly name: string;
+  readonly group: string;
+  readonly srvid: number;
+  /** SRVSTART: `started`, or `running` already. SRVSTOP: `stopped`, or `down` already. */
+  readonly state: 'started' | 'running' | 'stopped' | 'down';
+}
+
 type Kind = 'string' | 'number' | 'boolean' | 'list';
 type Table<T> = Readonly<Record<keyof T, Kind>>;
 
@@ -159,6 +169,9 @@ const SPACE_INFO: Table<SpaceInfo> = {
   doomedQueues: 'number',
 };
 
+const SERVER_INFO: Table<ServerInfo> = { name: 'string', group: 'string', srvid: 'number', state: 'string' };
+const SERVER_STATES: readonly unknown[] = ['started', 'running', 'stopped', 'down'];
+
 export const QUEUE_INFO_NAMES: readonly string[] = Object.keys(QUEUE_INFO);
 export const SPACE_INFO_NAMES: readonly string[] = Object.keys(SPACE_INFO);
 
@@ -170,6 +183,10 @@ export function isQueueInfo(members: Members): members is Members & QueueInfo {
 export function isSpaceInfo(members: Members): members is Members & SpaceInfo {
   const { state } = members;
   return fits(members, SPACE_INFO) && (state === 'open' || state === 'failed');
+}
+
+export function isServerInfo(members: Members): members is Members & ServerInfo {
+  return fits(members, SERVER_INFO) && SERVER_STATES.includes(members['state']);
 }
 
 function fits(members: Members, table: Readonly<Record<string, Kind>>): boolean {

@@ -183,6 +183,8 @@ export const ADMIN = {
   QPAUSE: 7,
   QRESUME: 8,
   QSPACEINFO: 9,
+  SRVSTART: 10,
+  SRVSTOP: 11,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 

@@ -1,12 +1,14 @@
-// The administrator's view of one queue space: create, change, destroy, list, look at, purge, pause and resume queues. Owns the checks that
-// keep what a caller gives within what can be sent; whether it is legal is for the daemon. Invariants: nothing here joins a transaction;
-// failures are rejections with TpError.
+// The administrator's view of one queue space: create, change, destroy, list, look at, purge, pause and resume queues; and of the servers inside
+// the daemon. Owns the checks that keep what a caller gives within what can be sent; whether it is legal is for the daemon. Invariants: nothing
+// here joins a transaction; failures are rejections with TpError.
 import { ADMIN, type AdminVerb, LIMIT, OP, QME, TPERRNO } from '../../proto/codes.ts';
 import {
   isQueueInfo,
+  isServerInfo,
   isSpaceInfo,
   type QueueInfo,
   type QueueSettings,
+  type ServerInfo,
   type SpaceInfo,
 } from '../../proto/admin.ts';
 import { isMemberName } from '../../proto/members.ts';
@@ -144,6 +146,19 @@ export class QueueAdmin {
     const members = membersOf(operation, given);
     return this.ask(operation, { op: OP.ADMIN, id: 0, verb, qspace, qname, members });
   }
+}
+
+/** SRVSTART and SRVSTOP. */
+export async function controlServer(
+  ask: AskAdmin,
+  verb: typeof ADMIN.SRVSTART | typeof ADMIN.SRVSTOP,
+  given: { srvid: number; group: string | undefined },
+): Promise<ServerInfo> {
+  const operation = verb === ADMIN.SRVSTART ? 'startServer' : 'stopServer';
+  const members = membersOf(operation, given);
+  const reply = await ask(operation, { op: OP.ADMIN, id: 0, verb, qspace: '', qname: '', members });
+  if (isServerInfo(reply.members)) return reply.members;
+  throw unexpected(operation);
 }
 
 interface Asked {

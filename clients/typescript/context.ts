@@ -1,11 +1,12 @@
 // A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving. Invariants: after tpterm every call is TPEPROTO;
 // contexts made by fork() share the socket, which closes with the last.
-import { LIMIT, OP, OUTCOME, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
+import { ADMIN, LIMIT, OP, OUTCOME, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import type { Admin, AdminReply, Statistics } from '../../proto/message.ts';
+import type { ServerInfo } from '../../proto/admin.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
-import { QueueAdmin } from './admin.ts';
+import { controlServer, QueueAdmin } from './admin.ts';
 import { type ConnectSocket, connectTcp } from './byte-socket.ts';
 import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
@@ -329,6 +330,21 @@ export class Context extends Initiator {
   /** Administration of a queue space, named by an alias or by its own name. */
   admin(qspace: string): QueueAdmin {
     return new QueueAdmin(qspace, (operation, request) => this.askAdmin(operation, request));
+  }
+
+  /**
+   * Starts one server of the daemon's configuration that runs inside the daemon, i.e. a forwarder, e.g. one that ended by -e; the state says
+   * `started`, or that it was `running` already.
+   * @param group needed when several groups have a server of this id
+   * @throws TPENOENT no such server; TPEINVAL in several groups; TPEPROTO no forwarder; QMENOTOPEN its queue space is not open
+   */
+  startServer(srvid: number, group?: string): Promise<ServerInfo> {
+    return controlServer(this.askAdmin.bind(this), ADMIN.SRVSTART, { srvid, group });
+  }
+
+  /** Stops one until it is started again, or the daemon is; resolves when it has finished its message: `stopped`, or `down` already. */
+  stopServer(srvid: number, group?: string): Promise<ServerInfo> {
+    return controlServer(this.askAdmin.bind(this), ADMIN.SRVSTOP, { srvid, group });
   }
 
   private async askAdmin(operation: string, request: Admin): Promise<AdminReply> {

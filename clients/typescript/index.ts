@@ -14,7 +14,7 @@ export {
   TPQQOS,
   TPU,
 } from '../../proto/codes.ts';
-export type { QueueInfo, QueueSettings, SpaceInfo } from '../../proto/admin.ts';
+export type { QueueInfo, QueueSettings, ServerInfo, SpaceInfo } from '../../proto/admin.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {

@@ -1,5 +1,5 @@
-// ADMIN: an administrator's requests about the queues of one space, each by its verb [spec 5.2, 7.2]. Owns what is checked before the engine
-// is asked, the texts of refusals, and the log line of every change. Invariants: exactly one answer each, held until what it tells is
+// ADMIN: an administrator's requests, each by its verb: here those about the queues of one space [spec 5.2, 7.2]. Owns what is checked before
+// the engine is asked, the texts of refusals, and the log line of every change. Invariants: exactly one answer each, held until what it tells is
 // durable; a request that needs room in the log waits for it as an enqueue does; nothing here takes part in a transaction. All requests pass
 // through `handle`: rights are asked for there.
 import { ADMIN, LIMIT, OP, QME, TPERRNO } from '../../proto/codes.ts';
@@ -13,10 +13,12 @@ import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
 import type { Queue } from '../queue/queue.ts';
 import { changedAttributes, nameFault } from './attributes.ts';
 import { pageOfNames } from './page.ts';
+import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
 import { queueView, spaceView, type NamedSpace } from './views.ts';
 
 export interface AdminPorts {
   readonly spaces: () => readonly NamedSpace[];
+  readonly servers: () => readonly KnownServer[];
   readonly ulog: Ulog;
 }
 
@@ -61,9 +63,11 @@ const MEMBERS: Readonly<Record<number, readonly string[] | null>> = {
 
 export class AdminRequests {
   private readonly ports: AdminPorts;
+  private readonly servers: ServerRequests;
 
   constructor(ports: AdminPorts) {
     this.ports = ports;
+    this.servers = new ServerRequests(ports.servers);
   }
 
   handle(client: Client, request: Admin): void {
@@ -71,6 +75,10 @@ export class AdminRequests {
     const refuse = (failure: Failure, message: string): void =>
       this.refuse({ client, request }, { failure, message, batch: 0 });
     if (!VERB_NAMES.has(verb)) return refuse(TPERRNO.TPEINVAL, `ADMIN has no verb ${verb} in this release`);
+    if (isAboutServers(verb)) {
+      const said = (what: string): void => this.ports.ulog.info(what, fieldsOf({ client, request }));
+      return this.servers.handle({ client, request, refuse, said });
+    }
     if (qspace === '') return refuse(TPERRNO.TPEINVAL, 'the name of the queue space is empty');
     const space = this.find(qspace);
     if (space === undefined) {

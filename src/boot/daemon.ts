@@ -25,6 +25,7 @@ import { LogError } from '../wal/log-store.ts';
 import { adviceFor } from './advice.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
 import { thisMachine, type Machine } from './machine.ts';
+import { knownServers, type PlacedForwarder } from './servers.ts';
 import { VERSION } from './version.ts';
 
 export interface DaemonOptions {
@@ -74,7 +75,7 @@ export class Daemon {
   private readonly unsolicited: UnsolicitedMessages;
   private readonly devices: Devices;
   private readonly timers: TimerQueue;
-  private readonly forwarders: Tmqforward[] = [];
+  private readonly forwarders: PlacedForwarder[] = [];
   private readonly engines: SpaceEngine[] = [];
   private listener: Listener | null = null;
   private readonly startedMs: number;
@@ -107,7 +108,11 @@ export class Daemon {
     const { clock, ulog } = ports;
     const { soon, randomBytes, pid } = this.machine;
     const runCommand: EnginePorts['runCommand'] = (command, about) =>
-      this.machine.runThresholdCommand(command, about, { ulog, appdir: plan.appdir });
+      this.machine.runThresholdCommand(command, about, {
+        ulog,
+        appdir: plan.appdir,
+        address: this.ownAddress,
+      });
     this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
   }
 
@@ -159,7 +164,7 @@ export class Daemon {
       this.checkReach(endpoint);
       this.addresses.push(await listener.listen(endpoint));
     }
-    for (const forwarder of this.forwarders) forwarder.start();
+    for (const { forwarder } of this.forwarders) forwarder.start();
     this.devices.warmUp();
   }
 
@@ -219,10 +224,12 @@ export class Daemon {
     const { services, transactions, timers } = this;
     const { appdir } = this.options.plan;
     const runCommand: TmqforwardPorts['runCommand'] = (command, about) =>
-      this.machine.runRestartCommand(command, about, { ulog, appdir });
+      this.machine.runRestartCommand(command, about, { ulog, appdir, address: this.ownAddress });
     const { soon } = this.machine;
     const ports = { clock, ulog, services, transactions, timers, engine, soon, runCommand };
-    this.forwarders.push(new Tmqforward(ports, { ...options, srvgrp: options.group }));
+    const { group, srvid } = options;
+    const forwarder = new Tmqforward(ports, { ...options, srvgrp: group });
+    this.forwarders.push({ group, srvid, forwarder });
   }
 
   private dispatcher(): RequestDispatcher {
@@ -240,11 +247,12 @@ export class Daemon {
       services,
       spaces: () => tmqueue.spaces(),
       closedSpaces: () => tmqueue.closedSpaces(),
-      forwarders: () => this.forwarders.map((forwarder) => forwarder.statistics()),
+      forwarders: () => this.forwarders.map(({ forwarder }) => forwarder.statistics()),
     };
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
-    const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), ulog });
+    const servers = knownServers(plan, this.forwarders);
+    const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), servers: () => servers, ulog });
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
@@ -263,6 +271,13 @@ export class Daemon {
     return new RequestDispatcher(roles, limits, start);
   }
 
+  /** Where commands that the daemon runs find it; null: it does not listen yet. */
+  private get ownAddress(): Endpoint | null {
+    const [first] = this.addresses;
+    if (first === undefined) return null;
+    return isAnyHost(first.host) ? { host: '127.0.0.1', port: first.port } : first;
+  }
+
   private checkReach(endpoint: Endpoint): void {
     if (this.options.allowOpenNetwork === true || isLoopback(endpoint.host)) return;
     throw new Error(
@@ -279,9 +294,9 @@ export class Daemon {
 
   private async shutDown(reason: string): Promise<void> {
     const { clock } = this.ports;
-    for (const forwarder of this.forwarders) forwarder.stop();
+    for (const { forwarder } of this.forwarders) forwarder.stop();
     const until = clock.monoMs() + STOP_MS / 2;
-    while (this.forwarders.some((forwarder) => forwarder.isBusy) && clock.monoMs() < until) {
+    while (this.forwarders.some(({ forwarder }) => forwarder.isBusy) && clock.monoMs() < until) {
       await new Promise<void>((resolve) => {
         clock.setTimer(clock.monoMs() + STOP_POLL_MS, resolve);
       });
@@ -300,6 +315,9 @@ export class Daemon {
   }
 }
 
+function isAnyHost(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
+}
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

@@ -1,11 +1,13 @@
 // Commands of the configuration: those of thresholds [spec 5.6] and RCMD [spec 6.4]. Run by the shell in APPDIR, on their own: nobody waits
-// for them, their exit status and output are theirs.
+// for them, their exit status and output are theirs. A `tmqueue` in one reaches the daemon that ran it: WSNADDR is the daemon's address.
 import { spawn } from 'node:child_process';
 import type { LogFields, Ulog } from '../base/ulog.ts';
 
 export interface ShellPorts {
   readonly ulog: Ulog;
   readonly appdir: string;
+  /** Of the daemon that runs them; null or absent: there is none. */
+  readonly address?: { readonly host: string; readonly port: number } | null;
 }
 
 /** It finds the space and the queue in TMQUEUE_QSPACE and TMQUEUE_QUEUE. */
@@ -32,9 +34,10 @@ export function runRestartCommand(
 /** Starts the command. A shell that cannot be started is logged. */
 function run(
   what: { command: string; env: NodeJS.ProcessEnv; failed: string; fields: LogFields },
-  { ulog, appdir }: ShellPorts,
+  { ulog, appdir, address = null }: ShellPorts,
 ): void {
-  const { command, env, failed, fields } = what;
+  const { command, failed, fields } = what;
+  const env = address === null ? what.env : { ...what.env, WSNADDR: `//${address.host}:${address.port}` };
   const child = spawn('/bin/sh', ['-c', command], { cwd: appdir, env, stdio: 'ignore', detached: true });
   child.on('error', (error) => {
     ulog.warn(`${failed}: ${error.message}`, { ...fields, command });

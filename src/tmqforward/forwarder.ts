@@ -84,6 +84,8 @@ export class Forwarder implements Taker, Caller {
   /** -f: the next message is not taken before this monotonic instant. */
   private restUntilMs = 0;
   private stopped = false;
+  /** Told once it is stopped and no message is under way. */
+  private onIdle: (() => void) | null = null;
   /** The error that ended it. */
   private failure: Error | null = null;
   /** Queues of its list that are not there, each reported once. */
@@ -104,12 +106,17 @@ export class Forwarder implements Taker, Caller {
     this.next();
   }
 
-  /** Takes nothing more; a message under way may still finish. */
-  stop(): void {
+  /** Takes nothing more; a message under way may still finish. `onIdle` is called when it has, or at once. */
+  stop(onIdle: (() => void) | null = null): void {
     this.stopped = true;
+    this.onIdle = onIdle ?? this.onIdle;
     this.endPause();
     this.unpark();
-    if (!this.isBusy) this.end();
+    if (this.isBusy) return;
+    this.end();
+    const told = this.onIdle;
+    this.onIdle = null;
+    told?.();
   }
 
   /** A message is under way: locked, at the service, or being answered. */
@@ -378,7 +385,8 @@ export class Forwarder implements Taker, Caller {
     if (fireDelayS !== null) this.restUntilMs = this.ports.clock.monoMs() + fireDelayS * 1000;
     this.under = null;
     this.transaction = null;
-    if (this.paused === null) this.next();
+    if (this.stopped) this.stop();
+    else if (this.paused === null) this.next();
   }
 
   private end(): void {

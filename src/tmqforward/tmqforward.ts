@@ -1,7 +1,9 @@
-// A TMQFORWARD server: its forwarders (MIN of them), and when they may begin. A daemon that has just started gives the servers of its
+// A TMQFORWARD server: its forwarders, and when they may begin. A daemon that has just started gives the servers of its
 // services time to connect, as tmboot starts servers before forwarders: a queue is drained once its service has been advertised, or when
 // the grace is over; from then on a missing service costs attempts as the specification says [spec 4.2, TPENOENT]. Decides what follows
-// when a forwarder ends.
+// when a forwarder ends, and starts and stops single ones by their id, also those above MIN [spec 6.4].
+import { assert } from '../base/assert.ts';
+import type { Deadline } from '../base/timer-queue.ts';
 import type { ForwarderStatistics } from '../../proto/message.ts';
 import { Forwarder, type ForwardCounters, type ForwarderPorts, type ForwardTerms } from './forwarder.ts';
 import { Lives, type RestartTerms } from './lives.ts';
@@ -21,24 +23,29 @@ export interface TmqforwardOptions extends ForwardTerms, RestartTerms {
   readonly grpno: number;
   /** That of the first forwarder; the others have the numbers after it. */
   readonly srvid: number;
-  /** Forwarders that share the queues. */
+  /** Forwarders that share the queues: MIN begin with the daemon, MAX there may be. */
   readonly instances: number;
+  readonly instancesMax: number;
   /** RCMD, or '' */
   readonly rcmd: string;
 }
 
-/** One of MIN. */
+/** One of MAX. */
 interface Instance {
   readonly srvid: number;
-  readonly lives: Lives;
-  /** null: it has ended. */
+  lives: Lives;
+  /** null: it is down. */
   forwarder: Forwarder | null;
+  /** It failed, and begins again then. */
+  next: Deadline | null;
 }
 
 export class Tmqforward {
   private readonly ports: TmqforwardPorts;
   private readonly options: TmqforwardOptions;
-  private readonly instances: Instance[] = [];
+  private readonly instances: readonly Instance[];
+  /** Stopped by id, with a message under way. */
+  private readonly finishing = new Set<Forwarder>();
   private readonly counters: ForwardCounters = { forwarded: 0, failed: 0 };
   private readonly seen = new Set<string>();
   private readonly unwatch: (() => void)[] = [];
@@ -48,17 +55,18 @@ export class Tmqforward {
   constructor(ports: TmqforwardPorts, options: TmqforwardOptions) {
     this.ports = ports;
     this.options = options;
+    this.instances = Array.from({ length: Math.max(options.instances, options.instancesMax) }, (_, i) => ({
+      srvid: options.srvid + i,
+      lives: new Lives(options, ports.clock.monoMs()),
+      forwarder: null,
+      next: null,
+    }));
   }
 
   start(): void {
     const { clock, engine, services, timers } = this.ports;
-    const { queues, instances, srvid } = this.options;
-    for (let i = 0; i < instances; i++) {
-      const lives = new Lives(this.options, clock.monoMs());
-      const instance: Instance = { srvid: srvid + i, lives, forwarder: null };
-      instance.forwarder = this.forwarderOf(instance);
-      this.instances.push(instance);
-    }
+    const { queues, instances } = this.options;
+    for (const instance of this.instances.slice(0, instances)) this.begin(instance);
     for (const qname of queues) {
       if (services.isAdvertised(qname)) this.seen.add(qname);
       this.unwatch.push(services.watch(qname, () => this.noteService(qname)));
@@ -78,7 +86,32 @@ export class Tmqforward {
   }
 
   get isBusy(): boolean {
-    return this.instances.some(({ forwarder }) => forwarder?.isBusy === true);
+    return this.finishing.size > 0 || this.instances.some(({ forwarder }) => forwarder?.isBusy === true);
+  }
+
+  /** Starts one of its instances by id: a new life, also for one that ended for good; null: the daemon stops. */
+  startOne(srvid: number): 'started' | 'running' | null {
+    const instance = this.instanceOf(srvid);
+    if (this.stopped) return null;
+    if (instance.forwarder !== null) return 'running';
+    this.cancelNext(instance);
+    instance.lives = new Lives(this.options, this.ports.clock.monoMs());
+    this.begin(instance).scan();
+    return 'started';
+  }
+
+  /** Stops one until it is started again; `onStopped` is called, perhaps at once, when the message under way has been forwarded or not. */
+  stopOne(srvid: number, onStopped: (state: 'stopped' | 'down') => void): void {
+    const instance = this.instanceOf(srvid);
+    const { forwarder } = instance;
+    const wasComing = this.cancelNext(instance);
+    if (forwarder === null) return onStopped(wasComing ? 'stopped' : 'down');
+    instance.forwarder = null;
+    this.finishing.add(forwarder);
+    return forwarder.stop(() => {
+      this.finishing.delete(forwarder);
+      onStopped('stopped');
+    });
   }
 
   statistics(): ForwarderStatistics {
@@ -86,31 +119,48 @@ export class Tmqforward {
     return { srvgrp, srvid, queues: [...queues], ...this.counters };
   }
 
-  private forwarderOf(instance: Instance): Forwarder {
-    const mayDrain = (qname: string): boolean => this.graceOver || this.seen.has(qname);
-    const onEnded = (error: Error | null): void => this.ended(instance, error);
-    return new Forwarder(this.ports, { ...this.options, mayDrain, onEnded }, this.counters);
+  private instanceOf(srvid: number): Instance {
+    const instance = this.instances[srvid - this.options.srvid];
+    assert(instance !== undefined, 'the id is one of MAX');
+    return instance;
   }
 
-  /** -e found nothing, or it failed: then the next life, if it has one, and RCMD beside it. */
-  private ended(instance: Instance, error: Error | null): void {
+  private begin(instance: Instance): Forwarder {
+    const mayDrain = (qname: string): boolean => this.graceOver || this.seen.has(qname);
+    const onEnded = (error: Error | null): void => this.ended(instance, forwarder, error);
+    const forwarder = new Forwarder(this.ports, { ...this.options, mayDrain, onEnded }, this.counters);
+    instance.forwarder = forwarder;
+    return forwarder;
+  }
+
+  /** Whether there was to be a next life. */
+  private cancelNext(instance: Instance): boolean {
+    const { next } = instance;
+    if (next === null) return false;
+    this.ports.timers.cancel(next);
+    instance.next = null;
+    return true;
+  }
+
+  /** -e found nothing, or it failed: then the next life, if it has one, and RCMD beside it. One that was told to stop has none. */
+  private ended(instance: Instance, forwarder: Forwarder, error: Error | null): void {
     const { clock, ulog, timers, runCommand } = this.ports;
     const { srvgrp, grpno, rcmd } = this.options;
     const { srvid, lives } = instance;
-    instance.forwarder = null;
+    const isCurrent = instance.forwarder === forwarder;
+    if (isCurrent) instance.forwarder = null;
     if (error === null) {
       ulog.info('TMQFORWARD: no message found: it has ended [-e]', { srvgrp, srvid });
       return;
     }
-    const isRestarted = lives.again(clock.monoMs()) && !this.stopped;
+    const isRestarted = isCurrent && !this.stopped && lives.again(clock.monoMs());
     const then = isRestarted ? 'it is started again' : 'it stays down [RESTART, MAXGEN, GRACE]';
     ulog.error(`TMQFORWARD failed: ${error.message}; ${then}`, { srvgrp, srvid, stack: error.stack ?? '' });
     if (!isRestarted) return;
     if (rcmd !== '') runCommand(rcmd, { grpno, srvid });
-    timers.set(clock.monoMs() + RESTART_PAUSE_MS, () => {
-      if (this.stopped) return;
-      instance.forwarder = this.forwarderOf(instance);
-      instance.forwarder.scan();
+    instance.next = timers.set(clock.monoMs() + RESTART_PAUSE_MS, () => {
+      instance.next = null;
+      if (!this.stopped) this.begin(instance).scan();
     });
   }
 

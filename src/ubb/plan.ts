@@ -39,6 +39,8 @@ export interface HostPlan {
   readonly forwarders: readonly ForwarderPlan[];
   readonly services: readonly ServicePlan[];
   readonly applicationServers: readonly ApplicationServerPlan[];
+  /** All servers of this machine, those above too. */
+  readonly servers: readonly ServerPlan[];
   /** What the file asks of this machine and this release does not do: start refuses when there is any. */
   readonly notYet: readonly Fault[];
   /** Unfilled macros in what matters to this machine: start refuses when there is any. */
@@ -99,7 +101,10 @@ export interface ForwarderPlan extends Omit<Extract<Role, { kind: 'tmqforward' }
   readonly grpno: number;
   /** That of its first instance. */
   readonly srvid: number;
+  /** Those that start with the daemon: MIN. */
   readonly instances: number;
+  /** MAX: those above MIN start by id. */
+  readonly instancesMax: number;
   readonly restart: boolean;
   readonly maxGen: number;
   readonly graceS: number;
@@ -128,6 +133,15 @@ export interface ApplicationServerPlan {
   /** Its instances have the ids srvid .. srvid + max - 1. */
   readonly srvid: number;
   readonly min: number;
+  readonly max: number;
+}
+
+/** Its instances have the ids srvid .. srvid + max - 1. */
+export interface ServerPlan {
+  readonly name: string;
+  readonly kind: Role['kind'];
+  readonly group: string;
+  readonly srvid: number;
   readonly max: number;
 }
 
@@ -191,6 +205,13 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     applicationServers: servers
       .filter(({ role }) => role.kind === 'application')
       .map(({ name, group, srvid, min, max }) => ({ name, group, srvid, min, max })),
+    servers: servers.map(({ name, role, group, srvid, max }) => ({
+      name,
+      kind: role.kind,
+      group,
+      srvid,
+      max,
+    })),
     notYet: domain.notYet.filter(here),
     macros: macrosThatMatter(domain, { machines: [machine], groups, servers }),
     warnings: domain.warnings.filter(here).map(formatFault),
@@ -281,13 +302,23 @@ function planTmqueue(server: Server, spaceOf: ReadonlyMap<string, string>): Tmqu
 }
 
 function planForwarder(server: Server, groups: readonly Group[]): ForwarderPlan[] {
-  const { role, srvid, line, min, restart, maxGen, graceS, rcmd } = server;
+  const { role, srvid, line, min, max, restart, maxGen, graceS, rcmd } = server;
   const group = groups.find(({ name }) => name === server.group);
   if (role.kind !== 'tmqforward' || group === undefined) return [];
   const { kind: _kind, ...options } = role;
   const { name, grpno, queueSpace } = group;
   const life = { restart, maxGen, graceS, rcmd };
   return [
-    { ...options, ...life, group: name, grpno, srvid, instances: min, space: queueSpace?.space ?? '', line },
+    {
+      ...options,
+      ...life,
+      group: name,
+      grpno,
+      srvid,
+      instances: min,
+      instancesMax: max,
+      space: queueSpace?.space ?? '',
+      line,
+    },
   ];
 }

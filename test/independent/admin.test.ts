@@ -4,7 +4,7 @@ import type { Client } from './client.ts';
 import { Peer } from './daemon.ts';
 import { OP, QME, TPE, TYPE, VERB } from './numbers.ts';
 
-const peer = Peer.forAll({ queues: ['A', 'Z'] });
+const peer = Peer.forAll({ queues: ['A', 'Z'], forwarders: ['-q Z'] });
 
 function ask(client: Client, verb: number, qname: string, members: object = {}): Promise<readonly unknown[]> {
   return client.ask(OP.ADMIN, verb, 'QSPACE', qname, members);
@@ -44,4 +44,18 @@ it('a queue is made, looked at, listed, changed, paused, purged and taken away',
     { name: 'QSPACE', curQueues: 2, curMessages: 0 },
     [],
   ]);
+});
+
+it('a forwarder is stopped and started by its id; what is none is refused', async () => {
+  const client = await peer.join();
+  const control = (verb: number, members: object): Promise<readonly unknown[]> =>
+    client.ask(OP.ADMIN, verb, '', '', members);
+  const server = { name: 'TMQFORWARD', group: 'QUE1', srvid: 100 };
+  expect(await control(VERB.SRVSTOP, { srvid: 100 })).toEqual([{ ...server, state: 'stopped' }, []]);
+  expect(await control(VERB.SRVSTOP, { srvid: 100, group: 'QUE1' })).toMatchObject([{ state: 'down' }, []]);
+  expect(await control(VERB.SRVSTART, { srvid: 100 })).toEqual([{ ...server, state: 'started' }, []]);
+  expect(await control(VERB.SRVSTART, { srvid: 100 })).toMatchObject([{ state: 'running' }, []]);
+  await expect(control(VERB.SRVSTART, { srvid: 99 })).rejects.toMatchObject({ tperrno: TPE.NOENT });
+  await expect(control(VERB.SRVSTART, { srvid: 20 })).rejects.toMatchObject({ tperrno: TPE.PROTO });
+  await expect(control(VERB.SRVSTOP, { srvid: 0 })).rejects.toMatchObject(refusal(QME.INVAL));
 });

@@ -103,6 +103,8 @@ export const VERB = {
   QPAUSE: 7,
   QRESUME: 8,
   QSPACEINFO: 9,
+  SRVSTART: 10,
+  SRVSTOP: 11,
 } as const;
 
 /** Call flags. */

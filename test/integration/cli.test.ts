@@ -146,6 +146,19 @@ describe('stat', () => {
   });
 });
 
+it('server: what cannot be, and a wrong id, say so', async () => {
+  const refused = await tmqueue(['server', 'start', '1', '--json']);
+  expect(refused).toMatchObject({
+    code: 1,
+    out: '',
+    err: expect.stringMatching(/^TPEPROTO: .* TMQUEUE G1\/1 runs/),
+  });
+  expect(await tmqueue(['server', 'stop', '30001'])).toMatchObject({
+    code: 64,
+    err: expect.stringContaining('1..30000'),
+  });
+});
+
 describe('help', () => {
   it.each([
     [[]],
@@ -157,6 +170,8 @@ describe('help', () => {
     [['stat']],
     [['backup']],
     [['restore']],
+    [['server']],
+    [['server', 'start']],
     [['wal']],
     [['wal', 'dump']],
     [['wal', 'salvage']],

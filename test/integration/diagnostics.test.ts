@@ -21,7 +21,7 @@ function damage(dir: string, body: string): void {
 }
 
 describe('QMENOTOPEN', () => {
-  const spaces = [{ queues: ['Q'] }, { name: 'SECOND', queues: ['Q'] }];
+  const spaces = [{ queues: ['Q'] }, { name: 'SECOND', queues: ['Q'], forwarders: [{ queues: ['Q'] }] }];
 
   it('a space with a damaged log is not open, says why, and the others are served', async () => {
     const daemon = await daemonForTest({ spaces });
@@ -42,6 +42,8 @@ describe('QMENOTOPEN', () => {
       const { message } = await failureOf(call);
       for (const word of ['QMENOTOPEN', 'SECOND', '.log']) expect(message).toContain(word);
     }
+    // Its forwarder cannot be started either.
+    expect(await codeOf(again.startServer(100))).toBe('QMENOTOPEN');
     const { spaces: stat } = await again.stat();
     expect(stat.map(({ name, state }) => [name, state])).toEqual([
       [SPACE, 'open'],

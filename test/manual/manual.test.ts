@@ -61,6 +61,17 @@ describe('a command', () => {
     expect(commands).toEqual(expect.arrayContaining(['start', 'enqueue', 'dequeue', 'stat']));
   });
 
+  it.each(['server start', 'server stop'])('%s: every option is on its page', (command) => {
+    const options = [...helpOf(...command.split(' ')).matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(
+      (match) => match[1] ?? '',
+    );
+    const page = read(`docs/${command.split(' ')[0]}.md`);
+    expect(options).toEqual(expect.arrayContaining(['--group', '--connect', '--json', '--help']));
+    const own = options.filter((option) => option !== '--version');
+    expect(own.filter((option) => !new RegExp(`\`${option}[ \`]`).test(page))).toEqual([]);
+    expect(page).toMatch(/^## Exit codes$/m);
+  });
+
   it.each(commands)('%s has a page with every option and the exit codes', (command) => {
     const page = read(`docs/${command}.md`);
     const options = [...helpOf(command).matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(

@@ -19,6 +19,8 @@ export interface ForwarderText {
   /** More of its CLOPT, e.g. `-d -f 3`. */
   readonly options?: string;
   readonly min?: number;
+  /** Default: as min. */
+  readonly max?: number;
 }
 
 export interface SpaceText {
@@ -85,9 +87,9 @@ function servers(space: SpaceText, number: number): string {
   const { alias = nameOf(space), timeoutS = 30, forwarders = [] } = space;
   const lines = [`TMQUEUE SRVGRP=G${number} SRVID=1 CLOPT="-s ${alias}:TMQUEUE -- -t ${timeoutS}"`];
   for (const [i, forwarder] of forwarders.entries()) {
-    const { queues, timeoutS: limit = 30, idleS = 1, options = '', min = 1 } = forwarder;
+    const { queues, timeoutS: limit = 30, idleS = 1, options = '', min = 1, max = min } = forwarder;
     const clopt = `-- -q ${queues.join(',')} -t ${limit} -i ${idleS}${options === '' ? '' : ` ${options}`}`;
-    const own = `MIN=${min} MAX=${min} REPLYQ=N CLOPT="${clopt}"`;
+    const own = `MIN=${min} MAX=${max} REPLYQ=N CLOPT="${clopt}"`;
     lines.push(`TMQFORWARD SRVGRP=G${number} SRVID=${100 * (i + 1)} ${own}`);
   }
   return lines.join('\n');

@@ -18,6 +18,8 @@ const nobody = (): never => {
   throw new Error('not now');
 };
 
+const soon = (run: () => void): void => void setImmediate(run);
+
 async function rest(): Promise<void> {
   for (let i = 0; i < 10; i++) await new Promise<void>((resolve) => void setImmediate(resolve));
 }
@@ -27,7 +29,6 @@ async function timedOut() {
   const clock = new ManualClock();
   const log = openMemoryLog({ clock });
   const ulog = { info: () => {}, warn: () => {}, error: () => {} };
-  const soon = (run: () => void): void => void setImmediate(run);
   const ports = { clock, ulog, soon, runCommand: () => {} };
   const engine = await openSpace(log, new AbortController().signal, ports);
   engine.define({ kind: 'defineSpace', attributes: spaceAttributes('S') });

@@ -29,6 +29,7 @@ const OPTIONS: TmqforwardOptions = {
   grpno: 7,
   srvid: 100,
   instances: 1,
+  instancesMax: 1,
   queues: ['S'],
   timeoutS: 30,
   idleS: 3600,
@@ -305,6 +306,56 @@ async function caught(run: () => Promise<void>): Promise<unknown[]> {
   for (const listener of rejections) process.on('unhandledRejection', listener);
   return errors;
 }
+
+/** What stopping one says, and when. */
+function stopped(bench: Bench, srvid: number): { state: string } {
+  const seen = { state: 'waits' };
+  bench.server.stopOne(srvid, (state) => (seen.state = state));
+  return seen;
+}
+
+describe('one instance by its id', () => {
+  it('stopped while it waits for its next life: there is none, and a start is a new count of lives', async () => {
+    const bench = await Bench.open({ restart: true, maxGen: 2 });
+    await fail(bench, 'x');
+    expect([stopped(bench, 100), stopped(bench, 100)]).toEqual([{ state: 'stopped' }, { state: 'down' }]);
+    await bench.pass(RESTART_PAUSE_MS + 1);
+    expect([bench.seen, bench.count('S')]).toEqual([[], 1]);
+    expect([bench.server.startOne(100), bench.server.startOne(100)]).toEqual(['started', 'running']);
+    await bench.rest();
+    await fail(bench, 'y');
+    await bench.pass(RESTART_PAUSE_MS + 1);
+    expect(bench.seen).toEqual(['x', 'y']);
+  });
+
+  it('started while it waits for its next life: one life, not two', async () => {
+    const bench = await Bench.open({ restart: true, maxGen: 9 });
+    await fail(bench, 'x');
+    expect(bench.server.startOne(100)).toBe('started');
+    await bench.pass(RESTART_PAUSE_MS + 1);
+    const queue = bench.engine.space.queue('S');
+    expect([bench.seen, queue?.waiting]).toEqual([['x'], 1]);
+  });
+
+  it('that fails while it finishes stays down, and who stopped it is told', async () => {
+    const bench = await Bench.open({ restart: true, maxGen: 9 });
+    await bench.rest();
+    bench.services.breaks = new TypeError('broken');
+    bench.put('S', 'x');
+    const seen = stopped(bench, 100);
+    await bench.pass(RESTART_PAUSE_MS + 1);
+    bench.services.breaks = null;
+    await bench.rest();
+    expect([seen.state, bench.seen, bench.count('S')]).toEqual(['stopped', [], 1]);
+    expect(bench.lines('it stays down')).toBe(1);
+  });
+
+  it('after the end of the daemon: none', async () => {
+    const bench = await Bench.open();
+    bench.server.stop();
+    expect(bench.server.startOne(100)).toBeNull();
+  });
+});
 
 describe('lives', () => {
   it.each([
