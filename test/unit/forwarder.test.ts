@@ -164,6 +164,31 @@ class Bench {
   }
 }
 
+describe('-i', () => {
+  it.each([
+    [5, 5000],
+    // "Poll continuously" is once a second: arrivals wake it anyway.
+    [0, 1000],
+  ])('%d: idle queues are looked at again after %d ms, not before', async (idleS, ms) => {
+    const bench = await Bench.open({ idleS });
+    await bench.rest();
+    let looks = 0;
+    const { engine } = bench;
+    const dequeue = engine.dequeue.bind(engine);
+    engine.dequeue = (request) => {
+      looks++;
+      dequeue(request);
+    };
+    await bench.pass(ms - 1);
+    expect(looks).toBe(0);
+    await bench.pass(1);
+    // One look that does not wait, and one that does until the next.
+    expect(looks).toBe(2);
+    await bench.pass(ms);
+    expect(looks).toBe(4);
+  });
+});
+
 describe('paused queues', () => {
   it('the reply queue: rolled back and retried after a pause (C73)', async () => {
     const bench = await Bench.open();
