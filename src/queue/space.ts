@@ -304,9 +304,7 @@ export class QueueSpace {
   enterLocked(entry: number, branch: Branch): void {
     this.entries.state.set(entry, ENTRY.LOCKED);
     this.enterBranch(entry, branch, branch);
-    const queue = this.queueOf(entry);
-    branch.noteQueue(queue.number);
-    queue.locked++;
+    this.queueOf(entry).locked++;
   }
   leaveLocked(entry: number): void {
     this.leaveBranch(entry, this.branches.get(this.entries.owner.get(entry)));
@@ -327,6 +325,7 @@ export class QueueSpace {
   private enterBranch(entry: number, branch: Branch, list: EntryList): void {
     this.entries.owner.set(entry, branch.number);
     list.add(this.entries, entry);
+    branch.noteQueue(this.entries.queue.get(entry));
     this.branches.activate(branch);
   }
   private leaveBranch(entry: number, list: EntryList): void {
