@@ -118,6 +118,13 @@ export class Bench {
     return work;
   }
 
+  /** Turns until a large ending is in the log and not wholly applied. */
+  async untilApplying(): Promise<void> {
+    const { endings } = this.engine;
+    for (let i = 0; i < TURNS_MAX && endings.from === Infinity; i++) await this.turn();
+    expect([endings.from < Infinity, endings.isBusy]).toEqual([true, true]);
+  }
+
   /** What an ending says when it is over and durable. */
   end(batch: BatchNumber): { state: string } {
     const held = { state: 'held' };

@@ -197,7 +197,7 @@ describe('a large commit', () => {
         await bench.turn();
       };
       bench.engine.commit(work);
-      while (endings.from === Infinity) await bench.turn();
+      await bench.untilApplying();
       for (let i = 0; i < turns && endings.isBusy; i++) await traffic();
       expect(endings.isBusy).toBe(turns < 100);
       await bench.crash(true);
@@ -247,6 +247,23 @@ describe('while a large transaction ends', () => {
     await bench.settle();
     expect(after.answer).toBe('m2');
     expect(bench.contents()).toHaveLength(3);
+  });
+
+  it('nobody is offered anything between two endings that touch a queue, but for what the first one left', async () => {
+    const bench = await new Bench().open();
+    bench.putMany(5);
+    await bench.settle();
+    const first = bench.lock(5);
+    const second = bench.engine.openWork();
+    bench.putMany(5, { work: second });
+    const parked = bench.take('Q', { wait: true });
+    const over = bench.end(bench.engine.commit(first));
+    bench.engine.commit(second);
+    for (let i = 0; i < 20 && over.state === 'held'; i++) await bench.turn();
+    bench.put('put in between', { priority: 1 });
+    expect([over.state, parked.answer, bench.engine.endings.isBusy]).toEqual(['released', null, true]);
+    await bench.settle();
+    expect(parked.answer).toBe('m1');
   });
 
   it('an enqueue is made at once, unless it names a message there', async () => {

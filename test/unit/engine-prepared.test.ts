@@ -154,7 +154,7 @@ describe.each([true, false])('the end of a large prepared branch, committed: %s'
         await bench.turn();
       };
       engine.prepared.end(work.branch, committed);
-      while (engine.endings.from === Infinity) await bench.turn();
+      await bench.untilApplying();
       for (let i = 0; i < turns && engine.endings.isBusy; i++) await traffic();
       expect(engine.endings.isBusy).toBe(true);
       await bench.crash(true);
@@ -172,8 +172,8 @@ describe('the preamble of a log', () => {
     const { bench, branch } = await prepared({ segmentBytes: 16 * 1024 });
     const { engine } = bench;
     engine.prepared.end(branch, true);
-    while (engine.endings.from === Infinity) await bench.turn();
-    expect([engine.endings.isBusy, branch.locks + branch.pending.count > 0]).toEqual([true, true]);
+    await bench.untilApplying();
+    expect(branch.locks + branch.pending.count).toBeGreaterThan(0);
     expect(engine.prepared.list()).toEqual([]);
   });
 });
