@@ -34,6 +34,7 @@ beforeAll(async () => {
   third = await daemon.join();
 });
 
+const queueIn = (space: string): string => (space === 'ONE' ? 'A' : 'B');
 const get = async (c: Context, space: string, queue: string): Promise<unknown> =>
   (await c.tpdequeue(space, queue, null, null)).data;
 
@@ -46,16 +47,16 @@ async function many(run: (i: number) => Promise<unknown>): Promise<void> {
  * its queue: nothing, as long as it is not decided, and then the first of all.
  */
 async function during(ending: Promise<unknown>, read: () => Promise<unknown>): Promise<[number, unknown]> {
-  let over = false;
+  const progress = { over: false };
   let between = 0;
-  void ending.then(() => (over = true));
+  void ending.then(() => (progress.over = true));
   const reading = (async () => {
     for (;;) {
       const answer = await read().catch(nameOf);
       if (answer !== 'QMENOMSG') return answer;
     }
   })();
-  while (!over) {
+  while (!progress.over) {
     // A call that waits for no disk: the walk has many more turns than it needs.
     expect(await codeOf(get(other, 'ONE', 'FREE'))).toBe('QMENOMSG');
     if (isWalking()) between++;
@@ -64,7 +65,6 @@ async function during(ending: Promise<unknown>, read: () => Promise<unknown>): P
 }
 
 describe.each([[['ONE']], [['ONE', 'TWO']]])('a large transaction over %s', (spaces) => {
-  const queueIn = (space: string): string => (space === 'ONE' ? 'A' : 'B');
   const last = spaces.at(-1) ?? '';
   const read = (): Promise<unknown> => get(third, last, queueIn(last));
 
