@@ -102,7 +102,7 @@ export class Endings {
     const ending: Ending = { number: this.lastAsked, queues: new Set(queues), steps, held: [] };
     for (const queue of ending.queues) {
       queue.ending = ending.number;
-      queue.walked = true;
+      this.engine.space.setWalked(queue, true);
     }
     this.asked.push(ending);
     this.schedule();
@@ -187,10 +187,12 @@ export class Endings {
     this.asked.shift();
     this.over = ending.number;
     for (const queue of ending.queues) {
-      queue.walked = this.isHeld(queue);
+      engine.space.setWalked(queue, this.isHeld(queue));
       engine.thresholds.touched(queue);
     }
     for (const held of ending.held) engine.journal.hold(batch, held);
+    // What became due or expired meanwhile.
+    engine.upkeep.catchUp();
     // Those who were parked before it was asked for, then those who came after.
     engine.offerAgain(ending.queues);
     this.release();

@@ -407,7 +407,16 @@ export class QueueSpace {
   private sortAgenda(agenda: Agenda, clock: ClockKind): void {
     const heap = this.agendas[clock];
     heap.remove(agenda);
-    if (agenda.nextMs !== Infinity) heap.push(agenda);
+    if (agenda.nextMs !== Infinity && this.queuesByNumber[agenda.queue]?.walked !== true) heap.push(agenda);
+  }
+
+  /** Says that a large ending touches the queue, or that none does any more: meanwhile nothing on it is offered, becomes due or expires. */
+  setWalked(queue: Queue, walked: boolean): void {
+    queue.walked = walked;
+    for (const clock of [CLOCK.SPACE, CLOCK.WALL]) {
+      this.sortAgenda(queue.due[clock], clock);
+      this.sortAgenda(queue.expiry[clock], clock);
+    }
   }
 
   private byInstant(instantOf: (entry: number) => number): Before {

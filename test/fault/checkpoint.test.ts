@@ -153,7 +153,9 @@ class Life {
 /** Everything that a restart must find again, message by message and in the order of each queue. */
 function contents({ engine }: Life): unknown {
   const { space } = engine;
-  const branches = space.branches.prepared().map(({ number, prepared }) => [number, prepared]);
+  // Large ones become prepared in an order of their own.
+  const ordered = space.branches.prepared().toSorted((a, b) => a.number - b.number);
+  const branches = ordered.map(({ number, prepared }) => [number, prepared]);
   // What committed while the checkpoint began may be in it and in the log's tail.
   const known = Array.from({ length: space.outcomes.size }, (_, i) => JSON.stringify(space.outcomes.at(i)));
   const outcomes = [...new Set(known)];

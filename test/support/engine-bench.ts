@@ -6,6 +6,7 @@ import { openSpace } from '../../src/engine/open-space.ts';
 import type { StoredMessage } from '../../src/engine/message-record.ts';
 import { DequeueRequest, type BatchNumber, type Failure, type Work } from '../../src/engine/request.ts';
 import type { SpaceEngine } from '../../src/engine/space-engine.ts';
+import { CLOCK } from '../../src/queue/event.ts';
 import { msgidBytes } from '../../src/queue/message.ts';
 import { openMemoryLog, type MemoryLog, type MemoryLogOptions } from '../../src/wal/memory/memory-log.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -46,6 +47,16 @@ export class Take extends DequeueRequest {
     this.answer = answer;
     this.log.push(answer);
   }
+}
+
+interface Put {
+  readonly qname?: string;
+  readonly work?: Work;
+  readonly priority?: number;
+  readonly before?: Uint8Array;
+  readonly top?: boolean;
+  /** By the wall clock. */
+  readonly expiresAtS?: number;
 }
 
 export class Bench {
@@ -90,11 +101,13 @@ export class Bench {
     for (let i = 0; i < TURNS_MAX && (this.due.length > 0 || i < 2); i++) await this.turn();
   }
 
-  put(data: string, given: { qname?: string; work?: Work; priority?: number; before?: Uint8Array } = {}) {
+  put(data: string, given: Put = {}) {
+    const position = given.before ?? (given.top === true ? 'top' : null);
+    const expiry = given.expiresAtS === undefined ? null : { clock: CLOCK.WALL, seconds: given.expiresAtS };
     return this.engine.enqueue({
       qname: given.qname ?? 'Q',
       properties: properties({ priority: given.priority ?? 50 }),
-      terms: given.before === undefined ? null : { availability: null, expiry: null, position: given.before },
+      terms: position === null && expiry === null ? null : { availability: null, expiry, position },
       data: Buffer.from(data),
       work: given.work ?? null,
     });

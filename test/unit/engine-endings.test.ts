@@ -166,6 +166,26 @@ describe('a large commit', () => {
     }
   });
 
+  it('puts before a message of its own that expires meanwhile', async () => {
+    const bench = await new Bench().open();
+    const top = bench.put('top', { qname: 'OTHER', top: true });
+    const work = bench.engine.openWork();
+    const gone = {
+      expiresAtS: bench.clock.wallMs() / 1000 + 1,
+      before: bench.msgid(top),
+      qname: 'OTHER',
+      work,
+    };
+    const named = bench.msgid(bench.put('gone', gone));
+    bench.putMany(8, { work });
+    bench.put('before it', { qname: 'OTHER', work, before: named });
+    bench.clock.advance(5000);
+    bench.engine.commit(work);
+    await bench.settle();
+    expect(bench.contents('OTHER')).toHaveLength(2);
+    expect([bench.take('OTHER').answer, bench.take('OTHER').answer]).toEqual(['before it', 'top']);
+  });
+
   it('is there after a start from a checkpoint that was taken in the middle of it', async () => {
     for (let turns = 0; turns < 8; turns++) {
       const { bench, work } = await moving();
