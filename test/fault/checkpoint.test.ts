@@ -172,7 +172,7 @@ function contents({ engine }: Life): unknown {
       const owner = entries.owner.get(entry);
       const text = JSON.stringify([
         entries.retries.get(entry),
-        entries.state.get(entry) === ENTRY.READY ? 0 : entries.dueMs.get(entry),
+        isDue(entries.state.get(entry)) ? 0 : entries.dueMs.get(entry),
         owner === 0 ? null : [owner, entries.state.get(entry)],
         messages.priority.get(row),
         bytes === null ? '' : Buffer.from(bytes).toString('hex'),
@@ -204,6 +204,9 @@ function walked({ space }: SpaceEngine, queue: Queue): string[] {
   }
   return keys;
 }
+
+/** Its time has come, which no record says: what was taken was due. */
+const isDue = (state: number): boolean => state === ENTRY.READY || state === ENTRY.LOCKED;
 
 const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, '0');
 
