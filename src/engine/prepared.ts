@@ -21,6 +21,8 @@ export class PreparedBranches {
   private readonly engine: SpaceEngine;
   /** Branches that are prepared or may be. */
   private promised = 0;
+  /** Those that are being prepared in slices: they can be ended when that is over. */
+  private readonly preparing = new Set<Branch>();
 
   constructor(engine: SpaceEngine) {
     this.engine = engine;
@@ -65,6 +67,7 @@ export class PreparedBranches {
     const { branch } = work;
     if (engine.endings.isLarge(work.messages + branch.locks)) {
       // Nobody sees what is walked; but who wants a place among what it puts before others waits.
+      this.preparing.add(branch);
       const queues = work.placements.length > 0 ? work.queues.keys() : [];
       return engine.endings.begin({ queues, steps: this.prepareSteps(work, as) });
     }
@@ -103,7 +106,8 @@ export class PreparedBranches {
     );
   }
   list(): Branch[] {
-    return this.engine.space.branches.prepared();
+    const { preparing } = this;
+    return this.engine.space.branches.prepared().filter((branch) => !preparing.has(branch));
   }
 
   private sayPrepared({ branch, records }: Work, { transaction, tlog }: PreparedFor): void {
@@ -147,6 +151,7 @@ export class PreparedBranches {
     for (const _ of arrivals) if (endings.isPause(++done)) yield;
     journal.keepOpen(false);
     endings.endApplying();
+    this.preparing.delete(work.branch);
     return batch;
   }
 
