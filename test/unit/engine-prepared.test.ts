@@ -201,7 +201,7 @@ describe('a commit over two spaces', () => {
     let state = 'held';
     const terms = { remember: true, complete: false };
     const ending = twoPhase.commit(AS.transaction, parts, terms);
-    ending.hold({ released: () => (state = 'released'), failed: () => (state = 'failed') });
+    ending?.hold({ released: () => (state = 'released'), failed: () => (state = 'failed') });
     const turn = async (): Promise<void> => {
       for (const run of due.splice(0)) run();
       await one.turn();
