@@ -110,9 +110,7 @@ export class Dequeues {
   private nextTurn(turns: Heap<Turn>, entry: number, arrival: number): void {
     if (!this.isOpen(entry)) return;
     const { space } = this.engine;
-    const queue = space.queueOf(entry);
-    if (queue.walked) return;
-    const waiters = this.waiters.get(queue.number);
+    const waiters = this.waiters.get(space.queueOf(entry).number);
     if (waiters === undefined || waiters.size === 0) return;
     const waiter = waiters.firstFor(space.selectorOf(entry), arrival);
     if (waiter !== null) turns.push({ heapIndex: -1, entry, waiter });

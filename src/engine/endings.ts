@@ -25,6 +25,9 @@ const STEP_ENTRIES = 50;
 /** An ending by its steps: each `yield` is a place where the turn may end. Returns the batch that holds its last record. */
 export type Steps = Generator<void, BatchNumber>;
 
+/** What every step of one rollback uses. */
+export type Given = Pick<RollbackCommand, 'nowMs' | 'wallMs' | 'newId'>;
+
 /** What walking an ending needs to know of it. */
 export interface EndingTerms {
   /** What is asked of these waits. */
@@ -56,7 +59,7 @@ export class Endings {
   private scheduled = false;
   /** What waits until the ending of that number is over. */
   private waiting: { readonly number: number; readonly run: () => void }[] = [];
-  /** The branch whose removals are in the log and not yet applied; 0: none. */
+  /** The branch whose end is in the log and not yet applied; 0: none. */
   private leaving = NONE;
 
   constructor(engine: SpaceEngine, soon: Soon) {
@@ -65,7 +68,7 @@ export class Endings {
   }
 
   isLarge(entries: number): boolean {
-    return entries > this.sliceEntries && !this.engine.settlesLater;
+    return entries > this.sliceEntries;
   }
 
   /** Whether something that touches this queue was asked for and is not over: what is asked now has to wait. */
@@ -85,21 +88,22 @@ export class Endings {
     return this.isBusy ? new Promise((resolve) => this.whenFree(null, resolve)) : null;
   }
 
-  /** Whether the entry's removal is in the log already: it must not be logged again. */
+  /** Whether what becomes of the entry is in the log already: it must not be logged again. */
   isLeaving(entry: number): boolean {
     const { entries } = this.engine.space;
-    return (
-      this.leaving !== NONE &&
-      entries.state.get(entry) === ENTRY.LOCKED &&
-      entries.owner.get(entry) === this.leaving
-    );
+    if (this.leaving === NONE || entries.owner.get(entry) !== this.leaving) return false;
+    const state = entries.state.get(entry);
+    return state === ENTRY.LOCKED || state === ENTRY.PENDING;
   }
 
   /** Walks an ending when those before it are over. What it returns is what to `hold` for: below 0, the ending's number. */
   begin({ queues, steps }: EndingTerms): BatchNumber {
     this.lastAsked++;
     const ending: Ending = { number: this.lastAsked, queues: new Set(queues), steps, held: [] };
-    for (const queue of ending.queues) queue.ending = ending.number;
+    for (const queue of ending.queues) {
+      queue.ending = ending.number;
+      this.engine.space.setWalked(queue, true);
+    }
     this.asked.push(ending);
     this.schedule();
     return -ending.number;
@@ -112,12 +116,25 @@ export class Endings {
   }
 
   rollback(work: Work): BatchNumber {
+    const given = this.givenNow(work.branch);
+    return this.begin({ queues: this.queuesOfRollback(work.branch), steps: this.rollbackSteps(work, given) });
+  }
+
+  /** Times and ids of a rollback are those of the moment at which it was asked for. */
+  givenNow(branch: Branch): Given {
+    return { ...this.engine.now(), newId: this.engine.newIds(branch.locks) };
+  }
+
+  /** The queues that the commit of what the branch holds touches. */
+  queuesOf(branch: Branch): Queue[] {
+    const { space } = this.engine;
+    return branch.queues.map((number) => space.queueByNumber(number)).filter((queue) => queue !== undefined);
+  }
+  /** The same of a rollback. */
+  queuesOfRollback(branch: Branch): Queue[] {
     const { space } = this.engine;
     const errorQueue = space.queue(space.errorQueue);
-    const queues = [...this.queuesOf(work.branch), ...(errorQueue === undefined ? [] : [errorQueue])];
-    // Times and ids are those of the moment at which it was asked for.
-    const newId = this.engine.newIds(work.branch.locks);
-    return this.begin({ queues, steps: this.rollbackSteps(work, { ...this.engine.now(), newId }) });
+    return [...this.queuesOf(branch), ...(errorQueue === undefined ? [] : [errorQueue])];
   }
 
   /** Lets `held` go when the ending is over and its last record durable. */
@@ -137,11 +154,6 @@ export class Endings {
     this.release();
   }
 
-  private queuesOf(branch: Branch): Queue[] {
-    const { space } = this.engine;
-    return branch.queues.map((number) => space.queueByNumber(number)).filter((queue) => queue !== undefined);
-  }
-
   private schedule(): void {
     if (this.scheduled || this.asked.length === 0) return;
     this.scheduled = true;
@@ -158,7 +170,6 @@ export class Endings {
     const { engine } = this;
     const [ending] = this.asked;
     if (ending === undefined) return;
-    for (const queue of ending.queues) queue.walked = true;
     engine.space.batch = engine.journal.batch;
     const untilMs = engine.monoMs() + SLICE.MS;
     let step = ending.steps.next();
@@ -176,10 +187,12 @@ export class Endings {
     this.asked.shift();
     this.over = ending.number;
     for (const queue of ending.queues) {
-      queue.walked = false;
+      engine.space.setWalked(queue, this.isHeld(queue));
       engine.thresholds.touched(queue);
     }
     for (const held of ending.held) engine.journal.hold(batch, held);
+    // What became due or expired meanwhile.
+    engine.upkeep.catchUp();
     // Those who were parked before it was asked for, then those who came after.
     engine.offerAgain(ending.queues);
     this.release();
@@ -192,9 +205,43 @@ export class Endings {
     for (const { run } of ready) run();
   }
 
+  // What follows is for steps.
+
   /** Where the turn may end: after every so many entries. */
-  private isPause(done: number): boolean {
+  isPause(done: number): boolean {
     return done % Math.min(STEP_ENTRIES, this.sliceEntries) === 0;
+  }
+
+  /** What the open batch says is going to be applied step by step, `leaving`'s end with it; returns the batch. */
+  beginApplying(leaving: number): BatchNumber {
+    const { journal } = this.engine;
+    this.from = journal.lastPos;
+    this.ref = journal.ref;
+    this.leaving = leaving;
+    return journal.batch;
+  }
+  /** All of it is applied. */
+  endApplying(): void {
+    this.leaving = NONE;
+    this.from = Infinity;
+    this.ref = Infinity;
+  }
+
+  /** What the branch took goes back by the rules of a rollback [spec 2.6]. */
+  *giveBack(branch: Branch, given: Given): Generator<void, void> {
+    const { engine } = this;
+    const command = {
+      kind: 'rollback',
+      branch: branch.number,
+      limit: 1,
+      ...given,
+      mayMove: () => engine.journal.reserveSmall(CHANGE_BYTES),
+    } as const;
+    let done = 0;
+    while (branch.locks > 0) {
+      engine.run(command);
+      if (this.isPause(++done)) yield;
+    }
   }
 
   /** The removals are encoded first, then everything is in the log in one piece, then it is applied. */
@@ -209,47 +256,31 @@ export class Endings {
       if (event.persistent) encodeEvent(removals, event);
       if (this.isPause(++done)) yield;
     }
-    this.from = journal.lastPos;
-    this.ref = journal.ref;
-    this.leaving = branch.number;
-    const { batch } = journal;
+    const batch = this.beginApplying(branch.number);
     // New labels for neighbours belong to the same batch; they are known only when all else is applied.
     if (work.placements.length > 0) journal.keepOpen(true);
     if (transaction !== null) engine.sayCommitted(transaction);
     if (removals.count > 0) journal.records.adopt(removals);
-    const arrivals = engine.enqueues.beginCommit(work);
+    const arrivals = engine.enqueues.beginSteps(work);
     journal.changed(removals.count * REMOVAL_BYTES);
     yield;
     while (branch.locks > 0) {
       apply(space, this.removalOf(branch.first));
       if (this.isPause(++done)) yield;
     }
-    this.leaving = NONE;
     for (const _ of arrivals) if (this.isPause(++done)) yield;
     journal.keepOpen(false);
-    this.from = Infinity;
-    this.ref = Infinity;
+    this.endApplying();
     space.branches.close(branch);
     return batch;
   }
 
-  private *rollbackSteps(work: Work, given: Pick<RollbackCommand, 'nowMs' | 'wallMs' | 'newId'>): Steps {
+  private *rollbackSteps(work: Work, given: Given): Steps {
     const { engine } = this;
-    const { branch } = work;
     let done = 0;
     for (const _ of engine.enqueues.rollbackSteps(work)) if (this.isPause(++done)) yield;
-    const command = {
-      kind: 'rollback',
-      branch: branch.number,
-      limit: 1,
-      ...given,
-      mayMove: () => engine.journal.reserveSmall(CHANGE_BYTES),
-    } as const;
-    while (branch.locks > 0) {
-      engine.run(command);
-      if (this.isPause(++done)) yield;
-    }
-    engine.space.branches.close(branch);
+    yield* this.giveBack(work.branch, given);
+    engine.space.branches.close(work.branch);
     return engine.journal.batch;
   }
 

@@ -121,8 +121,11 @@ export class Enqueues {
     for (const placement of work.placements) this.place(placement);
   }
 
-  /** The same as `commit` for a large one: its records are in the open batch when this returns, and are applied by the steps, one message each. */
-  beginCommit(work: Work): Generator<void, void> {
+  /**
+   * The same as `commit`, or with a branch as `prepare`, for a large one: its records are in the open batch when this returns, and are applied
+   * by the steps, one message each.
+   */
+  beginSteps(work: Work, branch = 0): Generator<void, void> {
     const { journal } = this.engine;
     const at = { ref: journal.ref, offset: 0 };
     this.workBytes -= work.bytes;
@@ -130,28 +133,34 @@ export class Enqueues {
       at.offset = journal.records.adopt(work.records);
       journal.changed(this.reservedUntilAppended(work));
     }
-    return this.commitSteps(work, at);
+    return this.steps(work, at, branch);
   }
 
   /** What a transaction enqueued is given up. */
   rollback(work: Work): void {
-    for (const steps = this.rollbackSteps(work); steps.next().done !== true;);
+    const { memory } = this.engine.space;
+    this.giveUp(work);
+    for (const { place } of work.memory) memory.release(place.offset);
   }
 
   /** The same, one message a step. */
   *rollbackSteps(work: Work): Generator<void, void> {
-    this.forget(work);
-    this.engine.journal.release(work.reservedBytes);
-    work.reservedBytes = 0;
+    const { memory } = this.engine.space;
+    this.giveUp(work);
     for (const { place } of work.memory) {
-      this.engine.space.memory.release(place.offset);
+      memory.release(place.offset);
       yield;
     }
   }
 
-  private *commitSteps(work: Work, at: { ref: number; offset: number }): Generator<void, void> {
-    const { engine } = this;
-    const { space } = engine;
+  private giveUp(work: Work): void {
+    this.forget(work);
+    this.engine.journal.release(work.reservedBytes);
+    work.reservedBytes = 0;
+  }
+
+  private *steps(work: Work, at: { ref: number; offset: number }, branch: number): Generator<void, void> {
+    const { space } = this.engine;
     const { records } = work;
     for (let i = 0; i < records.count; i++) {
       const offset = records.startOf(i);
@@ -159,21 +168,33 @@ export class Enqueues {
       const record = asBuffer(records.slice(offset, Math.min(length, EVENT_BYTES)));
       space.usage.messages--;
       space.usage.pages -= pagesOf(length);
-      apply(space, readEnqueued(record, { ref: at.ref, offset: at.offset + offset, length }));
+      this.arrive(readEnqueued(record, { ref: at.ref, offset: at.offset + offset, length }, branch));
       yield;
     }
     for (const event of work.memory) {
       space.usage.messages--;
-      apply(space, event);
+      this.arrive({ ...event, branch });
       yield;
     }
-    for (const [queue, count] of work.queues) {
-      queue.pending -= count;
-      queue.lastBatch = engine.journal.batch;
-    }
+    if (branch === 0) this.unhide(work);
     for (const placement of work.placements) {
       this.place(placement);
       yield;
+    }
+  }
+
+  /** Those of a branch go on being pending, as entries of their own. */
+  private arrive(event: Enqueued): void {
+    const { space } = this.engine;
+    const queue = event.branch === 0 ? undefined : space.queueByNumber(event.queue);
+    if (queue !== undefined) queue.pending--;
+    apply(space, event);
+  }
+
+  private unhide(work: Work): void {
+    for (const [queue, count] of work.queues) {
+      queue.pending -= count;
+      queue.lastBatch = this.engine.journal.batch;
     }
   }
 

@@ -1,10 +1,16 @@
 // Prepared branches of one space [DESIGN 6]: a transaction's work becomes durable without being visible, and ends when the outcome is known,
 // which may be after restarts. Room for both records is set aside before the work begins, so that a full disk stops no outcome.
+import { NONE } from '../base/column.ts';
 import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
+import { beginEnd, endOne } from '../queue/apply.ts';
 import type { Branch, PreparedFor } from '../queue/branches.ts';
+import type { BranchEnded } from '../queue/event.ts';
+import { locked } from '../queue/prepared.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
 import { BRANCH_BYTES, PREPARED_DEFINITION_BYTES } from './branch-record.ts';
-import { REMOVAL_BYTES } from './record.ts';
+import type { Given, Steps } from './endings.ts';
+import { encodeEvent, REMOVAL_BYTES } from './record.ts';
+import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Work } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
@@ -15,6 +21,8 @@ export class PreparedBranches {
   private readonly engine: SpaceEngine;
   /** Branches that are prepared or may be. */
   private promised = 0;
+  /** Those that are being prepared in slices: they can be ended when that is over. */
+  private readonly preparing = new Set<Branch>();
 
   constructor(engine: SpaceEngine) {
     this.engine = engine;
@@ -57,27 +65,36 @@ export class PreparedBranches {
     const { journal } = engine;
     if (journal.failure !== null) return journal.batch;
     const { branch } = work;
-    const { transaction, tlog } = as;
-    const enqueued = work.records.count;
-    engine.say({ kind: 'branchPrepared', branch: branch.number, transaction, tlog, enqueued });
-    journal.changed(BRANCH_BYTES.PREPARED);
+    if (engine.endings.isLarge(work.messages + branch.locks)) {
+      // Nobody sees what is walked; but who wants a place among what it puts before others waits.
+      this.preparing.add(branch);
+      const queues = work.placements.length > 0 ? work.queues.keys() : [];
+      return engine.endings.begin({ queues, steps: this.prepareSteps(work, as) });
+    }
+    this.sayPrepared(work, as);
     engine.enqueues.prepare(work);
     engine.run({ kind: 'prepare', branch: branch.number });
     engine.settle();
     return journal.batch;
   }
 
-  /** Ends a prepared branch; returns the batch to wait for. */
+  /** Ends a prepared branch; returns the batch to wait for. When it returns nobody sees the state before any more, nor half of that after. */
   end(branch: Branch, committed: boolean): BatchNumber {
     const { engine } = this;
     const { journal } = engine;
     const { prepared, number } = branch;
     if (journal.failure !== null || prepared === null) return journal.batch;
     const { transaction } = prepared;
-    if (!committed) this.giveBack(branch);
+    if (engine.endings.isLarge(branch.locks + branch.pending.count)) {
+      return this.walkEnd(branch, { kind: 'branchEnded', branch: number, transaction, committed });
+    }
+    if (!committed) {
+      this.reserveRemovals(branch);
+      engine.rollbackEntries(branch);
+      this.releasePending(branch);
+    }
     engine.run({ kind: 'end', branch: number, transaction, committed });
-    journal.changed(BRANCH_BYTES.ENDED);
-    this.promised--;
+    this.hasEnded();
     engine.settle();
     return journal.batch;
   }
@@ -89,15 +106,83 @@ export class PreparedBranches {
     );
   }
   list(): Branch[] {
-    return this.engine.space.branches.prepared();
+    const { preparing } = this;
+    return this.engine.space.branches.prepared().filter((branch) => !preparing.has(branch));
   }
 
-  /** What it took goes back by the rules of a rollback [spec 2.6]; what it enqueued needs no removal any more. */
-  private giveBack(branch: Branch): void {
+  private sayPrepared({ branch, records }: Work, { transaction, tlog }: PreparedFor): void {
     const { engine } = this;
-    const { journal } = engine;
-    journal.reserveAnyway(branch.locks * REMOVAL_BYTES);
-    engine.rollbackEntries(branch);
-    journal.release(branch.pending.count * REMOVAL_BYTES);
+    const enqueued = records.count;
+    engine.say({ kind: 'branchPrepared', branch: branch.number, transaction, tlog, enqueued });
+    engine.journal.changed(BRANCH_BYTES.PREPARED);
+  }
+
+  private hasEnded(): void {
+    this.engine.journal.changed(BRANCH_BYTES.ENDED);
+    this.promised--;
+  }
+
+  /** What a rolled back branch took is there again, and will be removed some day. */
+  private reserveRemovals(branch: Branch): void {
+    this.engine.journal.reserveAnyway(branch.locks * REMOVAL_BYTES);
+  }
+  /** What it enqueued needs no removal any more. */
+  private releasePending(branch: Branch): void {
+    this.engine.journal.release(branch.pending.count * REMOVAL_BYTES);
+  }
+
+  /** What it took is encoded first, then everything is in the log in one piece, then it is applied. */
+  private *prepareSteps(work: Work, as: PreparedFor): Steps {
+    const { engine } = this;
+    const { endings, journal } = engine;
+    const joins = new RecordBuffer();
+    let done = 0;
+    for (const event of locked(engine.space, work.branch)) {
+      if (event.persistent) encodeEvent(joins, event);
+      if (endings.isPause(++done)) yield;
+    }
+    const batch = endings.beginApplying(NONE);
+    if (work.placements.length > 0) journal.keepOpen(true);
+    this.sayPrepared(work, as);
+    const arrivals = engine.enqueues.beginSteps(work, work.branch.number);
+    if (joins.count > 0) journal.records.adopt(joins);
+    journal.changed(joins.count * REMOVAL_BYTES);
+    yield;
+    for (const _ of arrivals) if (endings.isPause(++done)) yield;
+    journal.keepOpen(false);
+    endings.endApplying();
+    this.preparing.delete(work.branch);
+    return batch;
+  }
+
+  private walkEnd(branch: Branch, event: BranchEnded): BatchNumber {
+    const { endings } = this.engine;
+    if (event.committed)
+      return endings.begin({ queues: endings.queuesOf(branch), steps: this.endSteps(branch, event) });
+    const steps = this.rollbackSteps(branch, event, endings.givenNow(branch));
+    return endings.begin({ queues: endings.queuesOfRollback(branch), steps });
+  }
+
+  /** Until its outcome is in the log it is a prepared branch: after a crash it is rolled back once more, what is left of it. */
+  private *rollbackSteps(branch: Branch, event: BranchEnded, given: Given): Steps {
+    this.reserveRemovals(branch);
+    yield* this.engine.endings.giveBack(branch, given);
+    this.releasePending(branch);
+    return yield* this.endSteps(branch, event);
+  }
+
+  /** One record, whose effect is walked. */
+  private *endSteps(branch: Branch, event: BranchEnded): Steps {
+    const { engine } = this;
+    const { space, endings } = engine;
+    const batch = endings.beginApplying(branch.number);
+    engine.announce(event);
+    this.hasEnded();
+    beginEnd(space, event);
+    let done = 0;
+    while (endOne(space, branch, event.committed)) if (endings.isPause(++done)) yield;
+    endings.endApplying();
+    space.branches.close(branch);
+    return batch;
   }
 }

@@ -185,7 +185,7 @@ export class SpaceEngine {
     const { branch } = work;
     const changes = work.messages + branch.locks;
     this.prepared.takeBack(work);
-    if (this.endings.isLarge(changes)) return this.endings.commit(work, transaction);
+    if (this.mayWalk(changes)) return this.endings.commit(work, transaction);
     if (transaction !== null && changes > 0) this.sayCommitted(transaction);
     this.run({ kind: 'commit', branch: branch.number });
     if (work.messages > 0) this.enqueues.commit(work);
@@ -204,7 +204,7 @@ export class SpaceEngine {
     const { branch } = work;
     const changes = branch.locks;
     this.prepared.takeBack(work);
-    if (this.endings.isLarge(changes + work.memory.length)) return this.endings.rollback(work);
+    if (this.mayWalk(changes + work.memory.length)) return this.endings.rollback(work);
     this.enqueues.rollback(work);
     this.rollbackEntries(branch);
     this.space.branches.close(branch);
@@ -310,6 +310,12 @@ export class SpaceEngine {
   say(event: Event): void {
     this.usedSinceClockPair = true;
     this.emit(event);
+  }
+
+  /** Logs what its caller applies step by step. */
+  announce(event: Exclude<LoggedEvent, Enqueued>): void {
+    this.usedSinceClockPair = true;
+    this.log(event);
   }
 
   /** Decides and applies one command. */
@@ -420,6 +426,11 @@ export class SpaceEngine {
     this.upkeep.catchUp();
     if (this.space.offers.length > 0) this.dequeues.wake();
     if (this.thresholds.isDue) this.thresholds.look();
+  }
+
+  /** Inside `together` what is asked for is done when it returns. */
+  private mayWalk(entries: number): boolean {
+    return this.endings.isLarge(entries) && !this.settlesLater;
   }
 
   private fire(queue: Queue, command: string): void {

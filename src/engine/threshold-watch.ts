@@ -1,7 +1,6 @@
 // Which queues' usage has changed since their thresholds were last looked at [spec 5.6], and the looking. A command runs when the batch that
 // reached the limit is durable. Without a threshold command in the space nothing is noted.
 import type { Event, EventSink } from '../queue/event.ts';
-import { queuesOf } from '../queue/prepared.ts';
 import type { Queue } from '../queue/queue.ts';
 import { checkThresholds, hasThreshold } from '../queue/threshold.ts';
 import type { QueueSpace } from '../queue/space.ts';
@@ -42,7 +41,9 @@ export class ThresholdWatch {
   note(event: Event): void {
     if (!this.isWanted) return;
     const { space } = this.ports;
-    if (event.kind === 'branchEnded') for (const queue of queuesOf(space, event.branch)) this.touched(queue);
+    if (event.kind === 'branchEnded') {
+      for (const queue of space.branches.find(event.branch)?.queues ?? []) this.touchedNumber(queue);
+    }
     if (event.kind !== 'removed' && event.kind !== 'moved') return;
     this.touched(space.queueOf(space.entryById(event.id)));
     if (event.kind === 'moved') this.touchedNumber(event.queue);

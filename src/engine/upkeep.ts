@@ -113,7 +113,7 @@ export class Upkeep {
 
   /** Does what there is to do, e.g. because a queue is no longer walked. */
   goOn(): void {
-    if (this.behind.length > 0 || this.chores.some(({ queue }) => !queue.walked)) this.schedule();
+    if ([...this.behind, ...this.chores].some(({ queue }) => !queue.walked)) this.schedule();
   }
 
   /** Does nothing more; who waits for a purge is told `code`, and a dequeue that waits looks again for itself. */
@@ -158,7 +158,7 @@ export class Upkeep {
     const at = this.chores.findIndex(({ queue }) => !queue.walked);
     const [chore] = at < 0 ? [] : this.chores.splice(at, 1);
     if (chore?.slice() === true) this.chores.push(chore);
-    const [first] = this.behind;
+    const first = this.behind.find(({ queue }) => !queue.walked);
     if (first !== undefined && this.bring(first.queue)) {
       const ready = this.behind.filter((one) => one.queue === first.queue);
       this.behind = this.behind.filter((one) => one.queue !== first.queue);

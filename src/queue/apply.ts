@@ -19,6 +19,7 @@ import type {
   Removed,
   Retried,
 } from './event.ts';
+import type { Branch } from './branches.ts';
 import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
@@ -91,35 +92,50 @@ function applyJoined(space: QueueSpace, { id, branch: number, member }: Joined):
   else space.enterPending(entry, branch);
 }
 
-function applyBranchEnded(space: QueueSpace, { branch: number, transaction, committed }: BranchEnded): void {
+function applyBranchEnded(space: QueueSpace, event: BranchEnded): void {
+  const branch = beginEnd(space, event);
+  if (branch === undefined) return;
+  while (endOne(space, branch, event.committed));
+  space.branches.close(branch);
+}
+
+/** The first step of the same for a large branch: its outcome is known. Its entries follow one by one, and then it is closed. */
+export function beginEnd(
+  space: QueueSpace,
+  { branch: number, transaction, committed }: BranchEnded,
+): Branch | undefined {
   if (committed) space.outcomes.note(transaction);
   const branch = space.branches.find(number);
-  if (branch === undefined) return;
-  const remove = (entry: number, reason: Removal): void =>
-    applyRemoved(space, {
-      kind: 'removed',
-      id: space.id(entry),
-      persistent: space.isPersistent(entry),
-      reason,
-    });
-  for (let entry = branch.first; entry !== NONE; entry = branch.first) {
-    if (committed) remove(entry, REMOVAL.DEQUEUED);
-    else {
-      space.leaveLocked(entry);
-      settle(space, entry, false);
-    }
-  }
-  const { pending } = branch;
-  for (let entry = pending.first; entry !== NONE; entry = pending.first) {
-    const queue = space.queueOf(entry);
-    queue.lastBatch = space.batch;
-    if (committed) {
-      space.leavePending(entry);
-      queue.enqueued++;
-      settle(space, entry, false);
-    } else remove(entry, REMOVAL.ROLLED_BACK);
-  }
-  space.branches.close(branch);
+  if (branch !== undefined) branch.ended = true;
+  return branch;
+}
+
+/** What the outcome does to the next entry of a branch; false: there is none. */
+export function endOne(space: QueueSpace, branch: Branch, committed: boolean): boolean {
+  if (branch.first !== NONE) endLocked(space, branch.first, committed);
+  else if (branch.pending.first !== NONE) endPending(space, branch.pending.first, committed);
+  else return false;
+  return true;
+}
+
+function endLocked(space: QueueSpace, entry: number, committed: boolean): void {
+  if (committed) return removeEntry(space, entry, REMOVAL.DEQUEUED);
+  space.leaveLocked(entry);
+  return settle(space, entry, false);
+}
+
+function endPending(space: QueueSpace, entry: number, committed: boolean): void {
+  const queue = space.queueOf(entry);
+  queue.lastBatch = space.batch;
+  if (!committed) return removeEntry(space, entry, REMOVAL.ROLLED_BACK);
+  space.leavePending(entry);
+  queue.enqueued++;
+  return settle(space, entry, false);
+}
+
+function removeEntry(space: QueueSpace, entry: number, reason: Removal): void {
+  const persistent = space.isPersistent(entry);
+  applyRemoved(space, { kind: 'removed', id: space.id(entry), persistent, reason });
 }
 
 function applyToQueue(

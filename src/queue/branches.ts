@@ -46,7 +46,9 @@ export class Branch extends EntryList {
   /** Enqueued, and visible only after a commit. Empty before the branch is prepared. */
   readonly pending = new EntryList();
   prepared: PreparedFor | null = null;
-  /** The queues that it ever held something of, by number: the first, and the others if there were more. */
+  /** Its outcome is in the log; what that does to the entries it holds follows. */
+  ended = false;
+  /** The queues that it ever held something of, pending or not, by number: the first, and the others if there were more. */
   private queue = NONE;
   private otherQueues: Set<number> | null = null;
   /** It holds or has enqueued something, ever: it counts as a transaction of the space. */
@@ -109,7 +111,11 @@ export class Branches {
 
   /** Those whose outcome is still to come. */
   prepared(): Branch[] {
-    return [...this.byNumber.values()].filter((branch) => branch.prepared !== null);
+    return this.begun().filter(({ ended }) => !ended);
+  }
+  /** Those that were prepared and still hold something, or may. */
+  begun(): Branch[] {
+    return [...this.byNumber.values()].filter(({ prepared }) => prepared !== null);
   }
 
   private make(number: number): Branch {

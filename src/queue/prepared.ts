@@ -3,18 +3,21 @@
 import { NONE } from '../base/column.ts';
 import type { Branch } from './branches.ts';
 import { MEMBER, type EventSink, type Joined } from './event.ts';
-import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
 
 /** Says what it took; what it enqueued is said by its `enqueued` records. */
 export function sayLocked(space: QueueSpace, branch: Branch, out: EventSink): void {
-  for (const entry of entriesFrom(space, branch.first)) out.push(joined(space, entry));
+  for (const event of locked(space, branch)) out.push(event);
+}
+/** The same, one by one. */
+export function* locked(space: QueueSpace, branch: Branch): Generator<Joined> {
+  for (const entry of entriesFrom(space, branch.first)) yield joined(space, entry);
 }
 
-/** Everything that prepared branches hold. */
+/** Everything that prepared branches hold, also those whose outcome is being applied: replay applies it again. */
 export function* members(space: QueueSpace): Generator<Joined> {
-  for (const branch of space.branches.prepared()) {
+  for (const branch of space.branches.begun()) {
     for (const entry of entriesFrom(space, branch.first)) yield joined(space, entry);
     for (const entry of entriesFrom(space, branch.pending.first)) yield joined(space, entry);
   }
@@ -24,17 +27,6 @@ export function* members(space: QueueSpace): Generator<Joined> {
 export function memberOf(space: QueueSpace, entry: number): Joined | null {
   const branch = space.branches.find(space.entries.owner.get(entry));
   return branch === undefined || branch.prepared === null ? null : joined(space, entry);
-}
-
-/** The queues that the end of this branch changes. */
-export function queuesOf(space: QueueSpace, number: number): Set<Queue> {
-  const found = new Set<Queue>();
-  const branch = space.branches.find(number);
-  if (branch === undefined) return found;
-  for (const list of [branch, branch.pending]) {
-    for (const entry of entriesFrom(space, list.first)) found.add(space.queueOf(entry));
-  }
-  return found;
 }
 
 function* entriesFrom(space: QueueSpace, first: number): Generator<number> {

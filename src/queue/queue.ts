@@ -53,7 +53,7 @@ export class Queue {
   waiting = 0;
   /** Number of the last large ending that touches it, by the engine's count: until that is over, what is asked after it waits. */
   ending = 0;
-  /** A large ending is being applied: nobody is offered anything before its end. */
+  /** A large ending that touches it is not over: nobody is offered anything before that, and no time comes for anything on it. */
   walked = false;
 
   constructor(number: number, attributes: QueueAttributes, parts: QueueParts) {

@@ -304,9 +304,7 @@ export class QueueSpace {
   enterLocked(entry: number, branch: Branch): void {
     this.entries.state.set(entry, ENTRY.LOCKED);
     this.enterBranch(entry, branch, branch);
-    const queue = this.queueOf(entry);
-    branch.noteQueue(queue.number);
-    queue.locked++;
+    this.queueOf(entry).locked++;
   }
   leaveLocked(entry: number): void {
     this.leaveBranch(entry, this.branches.get(this.entries.owner.get(entry)));
@@ -327,6 +325,7 @@ export class QueueSpace {
   private enterBranch(entry: number, branch: Branch, list: EntryList): void {
     this.entries.owner.set(entry, branch.number);
     list.add(this.entries, entry);
+    branch.noteQueue(this.entries.queue.get(entry));
     this.branches.activate(branch);
   }
   private leaveBranch(entry: number, list: EntryList): void {
@@ -408,7 +407,16 @@ export class QueueSpace {
   private sortAgenda(agenda: Agenda, clock: ClockKind): void {
     const heap = this.agendas[clock];
     heap.remove(agenda);
-    if (agenda.nextMs !== Infinity) heap.push(agenda);
+    if (agenda.nextMs !== Infinity && this.queuesByNumber[agenda.queue]?.walked !== true) heap.push(agenda);
+  }
+
+  /** Says that a large ending touches the queue, or that none does any more: meanwhile nothing on it is offered, becomes due or expires. */
+  setWalked(queue: Queue, walked: boolean): void {
+    queue.walked = walked;
+    for (const clock of [CLOCK.SPACE, CLOCK.WALL]) {
+      this.sortAgenda(queue.due[clock], clock);
+      this.sortAgenda(queue.expiry[clock], clock);
+    }
   }
 
   private byInstant(instantOf: (entry: number) => number): Before {

@@ -153,7 +153,9 @@ class Life {
 /** Everything that a restart must find again, message by message and in the order of each queue. */
 function contents({ engine }: Life): unknown {
   const { space } = engine;
-  const branches = space.branches.prepared().map(({ number, prepared }) => [number, prepared]);
+  // Large ones become prepared in an order of their own.
+  const ordered = space.branches.prepared().toSorted((a, b) => a.number - b.number);
+  const branches = ordered.map(({ number, prepared }) => [number, prepared]);
   // What committed while the checkpoint began may be in it and in the log's tail.
   const known = Array.from({ length: space.outcomes.size }, (_, i) => JSON.stringify(space.outcomes.at(i)));
   const outcomes = [...new Set(known)];
@@ -170,7 +172,7 @@ function contents({ engine }: Life): unknown {
       const owner = entries.owner.get(entry);
       const text = JSON.stringify([
         entries.retries.get(entry),
-        entries.state.get(entry) === ENTRY.READY ? 0 : entries.dueMs.get(entry),
+        isDue(entries.state.get(entry)) ? 0 : entries.dueMs.get(entry),
         owner === 0 ? null : [owner, entries.state.get(entry)],
         messages.priority.get(row),
         bytes === null ? '' : Buffer.from(bytes).toString('hex'),
@@ -202,6 +204,9 @@ function walked({ space }: SpaceEngine, queue: Queue): string[] {
   }
   return keys;
 }
+
+/** Its time has come, which no record says: what was taken was due. */
+const isDue = (state: number): boolean => state === ENTRY.READY || state === ENTRY.LOCKED;
 
 const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, '0');
 

@@ -62,10 +62,13 @@ class Life {
   dead = false;
   private serial = 0;
   private readonly prng: Prng;
+  private readonly sliceEntries: number;
 
-  constructor(disk: MemoryDisk, prng: Prng) {
+  /** A part with more entries than `sliceEntries` is walked in slices. */
+  constructor(disk: MemoryDisk, prng: Prng, sliceEntries: number) {
     this.io = new SlowFileIo(disk, prng);
     this.prng = prng;
+    this.sliceEntries = sliceEntries;
   }
 
   /** The power goes at the nth call from now on. */
@@ -108,6 +111,7 @@ class Life {
     this.twoPhase.tlog = this.tlog;
     for (const name of SPACES) {
       const engine = await openSpace(await log(`/device/${name}`), signal, ports);
+      engine.endings.sliceEntries = this.sliceEntries;
       this.engines.push(engine);
       await admit(engine, { kind: 'defineSpace', attributes: spaceAttributes(name) });
       for (const queue of QUEUES) {
@@ -235,8 +239,9 @@ async function settle(life: Life): Promise<void> {
 /** Starts, works until the power is cut at the `cut`th call, starts again (cut too, at the `second`th call, 0: not) and looks. */
 async function run(seed: number, cut: number, second: number): Promise<'cut' | 'through'> {
   const prng = new Prng(seed);
+  const sliceEntries = [Infinity, 1, Infinity, 2][seed % 4] as number;
   let disk = new MemoryDisk();
-  let life = new Life(disk, prng);
+  let life = new Life(disk, prng, sliceEntries);
   const notes: Notes = { acknowledged: new Set() };
   await life.open(1_000_000);
   for (const text of MOVING) await life.put(life.engines[0] as SpaceEngine, text, null);
@@ -253,12 +258,12 @@ async function run(seed: number, cut: number, second: number): Promise<'cut' | '
   };
   crash();
   if (second > 0) {
-    life = new Life(disk, prng);
+    life = new Life(disk, prng, sliceEntries);
     life.cutAt(second);
     await Promise.race([life.open(2_000_000).catch(() => {}), whenDead(life)]);
     crash();
   }
-  life = new Life(disk, prng);
+  life = new Life(disk, prng, sliceEntries);
   await life.open(3_000_000);
   await settle(life);
   expect(life.engines.map((engine) => engine.prepared.list().length)).toEqual([0, 0]);
@@ -281,7 +286,7 @@ async function run(seed: number, cut: number, second: number): Promise<'cut' | '
 describe('power cuts', () => {
   it('at every call of the disk in a script of transactions', async () => {
     for (let cut = 1; ; cut++) {
-      const ends = [await run(cut, cut, 0), await run(5000 + cut, cut, 0)];
+      const ends = [await run(cut, cut, 0), await run(5001 + cut, cut, 0)];
       if (ends.every((end) => end === 'through')) break;
     }
   });

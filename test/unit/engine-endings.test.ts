@@ -2,144 +2,10 @@
 // ends between two slices. The log is in memory, the turns of the loop are in the test's hands.
 import { describe, expect, it } from 'vitest';
 import { QME } from '../../proto/codes.ts';
-import { openSpace } from '../../src/engine/open-space.ts';
-import type { StoredMessage } from '../../src/engine/message-record.ts';
-import { DequeueRequest, type BatchNumber, type Failure, type Work } from '../../src/engine/request.ts';
-import type { SpaceEngine } from '../../src/engine/space-engine.ts';
-import { msgidBytes } from '../../src/queue/message.ts';
-import { openMemoryLog, type MemoryLog, type MemoryLogOptions } from '../../src/wal/memory/memory-log.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { properties, queueAttributes, spaceAttributes } from '../support/queue-values.ts';
-
-const ulog = { info: () => {}, warn: () => {}, error: () => {} };
-const SLICE = 3;
-const TURNS_MAX = 200;
-
-class Take extends DequeueRequest {
-  readonly qname: string;
-  readonly selection = { msgid: null, corrid: null };
-  readonly work: Work | null;
-  readonly wait: boolean;
-  readonly peek = false;
-  readonly deadlineMs = Infinity;
-  readonly timeoutFailure = QME.QMENOMSG;
-  readonly log: string[];
-  answer: string | null = null;
-  constructor(qname: string, given: { work?: Work; wait?: boolean; log?: string[] } = {}) {
-    super();
-    this.qname = qname;
-    this.work = given.work ?? null;
-    this.wait = given.wait === true;
-    this.log = given.log ?? [];
-  }
-  accepts(): boolean {
-    return true;
-  }
-  taken({ data }: StoredMessage): void {
-    this.say(Buffer.from(data ?? []).toString());
-  }
-  refused(failure: Failure): void {
-    this.say(`failure ${failure}`);
-  }
-  private say(answer: string): void {
-    expect(this.answer).toBeNull();
-    this.answer = answer;
-    this.log.push(answer);
-  }
-}
-
-/** One life after the other on one log. */
-class Bench {
-  readonly clock = new ManualClock();
-  readonly log: MemoryLog;
-  engine!: SpaceEngine;
-  private due: (() => void)[] = [];
-
-  constructor(options: Partial<MemoryLogOptions> = {}) {
-    this.log = openMemoryLog({ clock: this.clock, ...options });
-  }
-
-  async open(): Promise<this> {
-    this.due = [];
-    const soon = (run: () => void): void => void this.due.push(run);
-    const ports = { clock: this.clock, ulog, soon, runCommand: () => {} };
-    this.engine = await openSpace(this.log, new AbortController().signal, ports);
-    this.engine.endings.sliceEntries = SLICE;
-    this.engine.define({ kind: 'defineSpace', attributes: spaceAttributes('S', { errorQueue: 'ERR' }) });
-    for (const name of ['Q', 'OTHER', 'ERR'])
-      this.engine.define({
-        kind: 'defineQueue',
-        attributes: queueAttributes(name, { retries: 1, order: 'priority,fifo', outOfOrder: 'top,msgid' }),
-      });
-    await this.settle();
-    return this;
-  }
-
-  /** The process is gone; another one opens the log. */
-  async crash(keepInFlight: boolean): Promise<void> {
-    this.log.crash(keepInFlight);
-    await this.open();
-  }
-
-  async turn(): Promise<void> {
-    const runs = this.due;
-    this.due = [];
-    for (const run of runs) run();
-    for (let i = 0; i < 20; i++) await Promise.resolve();
-  }
-  async settle(): Promise<void> {
-    for (let i = 0; i < TURNS_MAX && (this.due.length > 0 || i < 2); i++) await this.turn();
-  }
-
-  put(data: string, given: { qname?: string; work?: Work; priority?: number; before?: Uint8Array } = {}) {
-    return this.engine.enqueue({
-      qname: given.qname ?? 'Q',
-      properties: properties({ priority: given.priority ?? 50 }),
-      terms: given.before === undefined ? null : { availability: null, expiry: null, position: given.before },
-      data: Buffer.from(data),
-      work: given.work ?? null,
-    });
-  }
-  putMany(count: number, given: { qname?: string; work?: Work } = {}): void {
-    for (let i = 1; i <= count; i++) expect(this.put(`m${i}`, given).code).toBe(QME.OK);
-  }
-  msgid({ id }: ReturnType<Bench['put']>): Uint8Array {
-    if (id === null) throw new Error('it was refused');
-    return msgidBytes(this.engine.space.spaceId, id);
-  }
-
-  take(qname = 'Q', given: { work?: Work; wait?: boolean; log?: string[] } = {}): Take {
-    const take = new Take(qname, given);
-    this.engine.dequeue(take);
-    return take;
-  }
-  lock(count: number): Work {
-    const work = this.engine.openWork();
-    for (let i = 0; i < count; i++) expect(this.take('Q', { work }).answer).toMatch(/^m/);
-    return work;
-  }
-
-  /** What an ending says when it is over and durable. */
-  end(batch: BatchNumber): { state: string } {
-    const held = { state: 'held' };
-    this.engine.hold(batch, {
-      released: () => (held.state = 'released'),
-      failed: () => (held.state = 'failed'),
-    });
-    return held;
-  }
-
-  /** What is on a queue, in its order, with how often each was retried. */
-  contents(qname = 'Q'): string[] {
-    const { space } = this.engine;
-    const queue = space.queue(qname);
-    if (queue === undefined) throw new Error(`there is no queue ${qname}`);
-    const found: string[] = [];
-    for (let entry = space.firstReady(queue); entry !== 0; entry = space.unheldAfter(queue, entry))
-      found.push(`${space.id(entry).counter} ${space.entries.retries.get(entry)}`);
-    return found;
-  }
-}
+import type { Work } from '../../src/engine/request.ts';
+import type { MemoryLogOptions } from '../../src/wal/memory/memory-log.ts';
+import { Bench } from '../support/engine-bench.ts';
+import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
 describe('a large rollback', () => {
   it('holds its queue: a dequeue waits for its end and gets the first; another queue is served at once', async () => {
@@ -300,6 +166,26 @@ describe('a large commit', () => {
     }
   });
 
+  it('puts before a message of its own that expires meanwhile', async () => {
+    const bench = await new Bench().open();
+    const top = bench.put('top', { qname: 'OTHER', top: true });
+    const work = bench.engine.openWork();
+    const gone = {
+      expiresAtS: bench.clock.wallMs() / 1000 + 1,
+      before: bench.msgid(top),
+      qname: 'OTHER',
+      work,
+    };
+    const named = bench.msgid(bench.put('gone', gone));
+    bench.putMany(8, { work });
+    bench.put('before it', { qname: 'OTHER', work, before: named });
+    bench.clock.advance(5000);
+    bench.engine.commit(work);
+    await bench.settle();
+    expect(bench.contents('OTHER')).toHaveLength(2);
+    expect([bench.take('OTHER').answer, bench.take('OTHER').answer]).toEqual(['before it', 'top']);
+  });
+
   it('is there after a start from a checkpoint that was taken in the middle of it', async () => {
     for (let turns = 0; turns < 8; turns++) {
       const { bench, work } = await moving();
@@ -331,7 +217,7 @@ describe('a large commit', () => {
         await bench.turn();
       };
       bench.engine.commit(work);
-      while (endings.from === Infinity) await bench.turn();
+      await bench.untilApplying();
       for (let i = 0; i < turns && endings.isBusy; i++) await traffic();
       expect(endings.isBusy).toBe(turns < 100);
       await bench.crash(true);
@@ -381,6 +267,23 @@ describe('while a large transaction ends', () => {
     await bench.settle();
     expect(after.answer).toBe('m2');
     expect(bench.contents()).toHaveLength(3);
+  });
+
+  it('nobody is offered anything between two endings that touch a queue, but for what the first one left', async () => {
+    const bench = await new Bench().open();
+    bench.putMany(5);
+    await bench.settle();
+    const first = bench.lock(5);
+    const second = bench.engine.openWork();
+    bench.putMany(5, { work: second });
+    const parked = bench.take('Q', { wait: true });
+    const over = bench.end(bench.engine.commit(first));
+    bench.engine.commit(second);
+    for (let i = 0; i < 20 && over.state === 'held'; i++) await bench.turn();
+    bench.put('put in between', { priority: 1 });
+    expect([over.state, parked.answer, bench.engine.endings.isBusy]).toEqual(['released', null, true]);
+    await bench.settle();
+    expect(parked.answer).toBe('m1');
   });
 
   it('an enqueue is made at once, unless it names a message there', async () => {
