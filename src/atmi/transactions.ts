@@ -218,6 +218,10 @@ export class Transactions {
   /** tpcommit. null: it could not be committed and has been rolled back (TPEABORT), see its `undone`. */
   commit(transaction: Transaction): Ending | null {
     const { parts } = transaction;
+    // Its time may be over before the timer's turn has come.
+    if (transaction.deadline !== null && this.clock.monoMs() >= transaction.deadline.atMs) {
+      this.doom(transaction, TPERRNO.TPETIME);
+    }
     if (transaction.state === 'rollback-only') {
       this.end(transaction);
       return null;

@@ -109,8 +109,8 @@ export class TwoPhase {
     if (parts.length > 1) this.tlog?.takeBack(parts.map(participantOf));
   }
 
-  private isUnderWay(transaction: TransactionId): boolean {
-    return [...this.underWay].some((one) => sameTransaction(one.transaction, transaction));
+  private underWayOf(transaction: TransactionId): Commitment | undefined {
+    return [...this.underWay].find((one) => sameTransaction(one.transaction, transaction));
   }
 
   /** Resolves when no commit is under way: at a stop, before the logs are closed. */
@@ -132,7 +132,8 @@ export class TwoPhase {
 
   /** What became of a transaction that is not open any more. */
   outcomeOf(transaction: TransactionId): Outcome {
-    if (this.isUnderWay(transaction)) return OUTCOME.OPEN;
+    const underWay = this.underWayOf(transaction);
+    if (underWay !== undefined) return underWay.isDecided ? OUTCOME.COMMITTED : OUTCOME.OPEN;
     const known = this.engines.map(({ space }) => space.outcomes.of(transaction));
     if (this.tlog?.decisions.isCommitted(transaction) === true || known.includes('committed'))
       return OUTCOME.COMMITTED;
@@ -202,6 +203,8 @@ class Commitment implements Ending {
   readonly transaction: TransactionId;
   private readonly of: CommitmentOf;
   private readonly over: () => void;
+  /** It is committed, durably. */
+  isDecided = false;
   private held: Held | null = null;
   private result: 'released' | 'failed' | null = null;
 
@@ -236,6 +239,7 @@ class Commitment implements Ending {
 
   private end(): void {
     const { parts, tlog, transaction, complete } = this.of;
+    this.isDecided = true;
     for (const { engine } of parts) engine.settlesLater = true;
     const batches = parts.map(({ engine, work }) => engine.prepared.end(work.branch, true));
     for (const { engine } of parts) engine.settlesLater = false;
