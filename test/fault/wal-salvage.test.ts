@@ -248,7 +248,9 @@ class BadBlock extends FaultyFileIo {
 
   override open(path: string, mode: 'read' | 'write' | 'create' | 'ensure'): number {
     const fd = super.open(path, mode);
+    // The number may have been another file's before.
     if (path === this.path) this.bad.add(fd);
+    else this.bad.delete(fd);
     return fd;
   }
 
