@@ -60,13 +60,14 @@ test(
         tally.duringStart++;
         continue;
       }
-      await checkContents(run, `seed ${SEED}, round ${round}, point ${point}`).catch((cause: unknown) => {
+      const told = (cause: unknown): never => {
         throw new Error(`seed ${SEED}, round ${round}, point ${point}: ${String(cause)}\n${daemon.stderr}`, {
           cause,
         });
-      });
+      };
+      await checkContents(run, `seed ${SEED}, round ${round}, point ${point}`).catch(told);
       expectNoLeftovers(daemon);
-      const wasHit = await workUntilDead(run, round);
+      const wasHit = await workUntilDead(run, round).catch(told);
       if (wasHit) tally.hit(point);
       else tally.random++;
     }

@@ -340,3 +340,26 @@ describe('old segments', () => {
     await again.log.close();
   });
 });
+
+test('what a large batch waits for is not taken back before the batch has entered it', async () => {
+  const io = new FaultyFileIo(new MemoryDisk());
+  const { open } = await opened(io);
+  const { writer } = open;
+  const data = new Uint8Array(4 * SEGMENT);
+  let isDurable = false;
+  const { durable } = writer.append(
+    { bytes: [data], starts: new Uint32Array(1), count: 1 },
+    { space: 0, wall: 0 },
+  );
+  void durable.then(
+    () => (isDurable = true),
+    () => (isDurable = true),
+  );
+  // At every step that the waiting takes the log is told to keep to less.
+  for (let i = 0; !isDurable; i++) {
+    writer.limitUnits(1);
+    await (i % 50 === 49 ? new Promise((resolve) => setImmediate(resolve)) : Promise.resolve());
+  }
+  await expect(durable).resolves.toBeUndefined();
+  await open.log.close();
+});

@@ -133,6 +133,7 @@ export class SegmentPool {
     assert(next !== undefined && next.number === previous + 1, 'segments are entered in order');
     this.#current = next.number;
     this.#usedOfCurrent = 0;
+    this.#needed = Math.max(0, this.#needed - 1);
     this.#options.files.pin(next.number);
     if (previous > 0) this.#options.files.unpin(previous);
     this.#adaptToRate();
@@ -195,7 +196,10 @@ export class SegmentPool {
     return this.#running === null || this.#closed || this.#failed ? null : this.#nextStep();
   }
 
-  /** Resolves when `ahead` segments behind the current one are ready, however long that takes. False: the pool was closed or failed. */
+  /**
+   * Resolves when `ahead` segments behind the current one are ready, however long that takes: they stay until they are entered. False: the
+   * pool was closed or failed.
+   */
   async whenReady(ahead: number): Promise<boolean> {
     this.#needed = ahead;
     while (this.#ready.length < ahead && !this.#closed && !this.#failed) {
@@ -203,8 +207,9 @@ export class SegmentPool {
       this.#run();
       await this.#nextStep();
     }
+    if (this.#ready.length >= ahead && !this.#closed && !this.#failed) return true;
     this.#needed = 0;
-    return this.#ready.length >= ahead && !this.#closed && !this.#failed;
+    return false;
   }
 
   /** The same for a start, which cannot wait for ever: one more attempt, then the error. */
@@ -323,8 +328,9 @@ export class SegmentPool {
   }
 
   #mayShrink(): boolean {
+    if (this.#needed > 0) return false;
     if (this.#isQuiet && this.#ready.length > this.#wanted + 1) return true;
-    const spare = this.#ready.length > 1 && this.#total > this.#segmentsMax && this.#needed === 0;
+    const spare = this.#ready.length > 1 && this.#total > this.#segmentsMax;
     return spare && this.room >= this.#options.segmentBytes + this.#asked;
   }
 
