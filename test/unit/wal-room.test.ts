@@ -363,3 +363,20 @@ test('what a large batch waits for is not taken back before the batch has entere
   await expect(durable).resolves.toBeUndefined();
   await open.log.close();
 });
+
+test('nor when all of it was ready before the batch came', async () => {
+  const io = new FaultyFileIo(new MemoryDisk());
+  const { open } = await opened(io);
+  const { writer } = open;
+  const group = (bytes: number) => ({ bytes: [new Uint8Array(bytes)], starts: new Uint32Array(1), count: 1 });
+  const time = { space: 0, wall: 0 };
+  // Room for more is asked for, so that several segments are ready.
+  while (!writer.reserve(4 * SEGMENT)) await writer.roomComing();
+  await quiet(open);
+  writer.limitUnits(1);
+  await quiet(open);
+  // As the journal does: the batch's room is given back, and the batch comes in the same turn.
+  writer.release(4 * SEGMENT);
+  await expect(writer.append(group(3 * SEGMENT), time).durable).resolves.toBeUndefined();
+  await open.log.close();
+});

@@ -65,6 +65,7 @@ export class Committer {
     const { pool, files, sync, fail, onDurable } = this.#options;
     const ahead = (step.writes.at(-1)?.number ?? 0) - pool.current;
     if (ahead > pool.readyCount) return this.#track(this.#commitWhenReady(step, ahead));
+    if (ahead > 0) pool.keep(ahead);
     const inline = step.mayInline && sync.chooseInline(this.#log, step.bytes);
     const startedAt = sync.now();
     try {

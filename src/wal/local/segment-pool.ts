@@ -126,11 +126,16 @@ export class SegmentPool {
     return this.#ready[ahead - 1];
   }
 
+  /** The next so many segments, which are ready, are about to be entered: they stay until then. */
+  keep(ahead: number): void {
+    this.#needed = ahead;
+  }
+
   /** Assumes: the next segment is ready. */
   enter(): void {
     const next = this.#ready.shift();
     const previous = this.#current;
-    assert(next !== undefined && next.number === previous + 1, 'segments are entered in order');
+    assert(next !== undefined && next.number === previous + 1, 'the next segment is ready', previous + 1);
     this.#current = next.number;
     this.#usedOfCurrent = 0;
     this.#needed = Math.max(0, this.#needed - 1);

@@ -51,7 +51,7 @@ export class SegmentTable {
   }
 
   add(entry: SegmentEntry): void {
-    assert(this.#last === 0 || entry.number === this.#last + 1, 'segments are entered in order');
+    assert(this.#last === 0 || entry.number === this.#last + 1, 'segments are added in order', entry.number);
     if (this.#first === 0) this.#first = entry.number;
     this.#last = entry.number;
     this.#entries.set(entry.number, entry);
