@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { Prng } from '../../src/base/prng.ts';
+import type { RecordGroup } from '../../src/wal/log-store.ts';
 import { FaultyFileIo, MemoryDisk } from '../fault/faulty-file-io.ts';
 import type { FaultKind } from '../fault/faulty-file-io.ts';
 import { segmentPath } from '../fault/frames.ts';
@@ -341,22 +342,22 @@ describe('old segments', () => {
   });
 });
 
+function groupOf(bytes: number): RecordGroup {
+  return { bytes: [new Uint8Array(bytes)], starts: new Uint32Array(1), count: 1 };
+}
+
 test('what a large batch waits for is not taken back before the batch has entered it', async () => {
   const io = new FaultyFileIo(new MemoryDisk());
   const { open } = await opened(io);
   const { writer } = open;
-  const data = new Uint8Array(4 * SEGMENT);
-  let isDurable = false;
-  const { durable } = writer.append(
-    { bytes: [data], starts: new Uint32Array(1), count: 1 },
-    { space: 0, wall: 0 },
-  );
-  void durable.then(
-    () => (isDurable = true),
-    () => (isDurable = true),
-  );
+  const { durable } = writer.append(groupOf(4 * SEGMENT), { space: 0, wall: 0 });
+  const end = { reached: false };
+  const ended = (): void => {
+    end.reached = true;
+  };
+  durable.then(ended, ended);
   // At every step that the waiting takes the log is told to keep to less.
-  for (let i = 0; !isDurable; i++) {
+  for (let i = 0; !end.reached; i++) {
     writer.limitUnits(1);
     await (i % 50 === 49 ? new Promise((resolve) => setImmediate(resolve)) : Promise.resolve());
   }
@@ -368,7 +369,6 @@ test('nor when all of it was ready before the batch came', async () => {
   const io = new FaultyFileIo(new MemoryDisk());
   const { open } = await opened(io);
   const { writer } = open;
-  const group = (bytes: number) => ({ bytes: [new Uint8Array(bytes)], starts: new Uint32Array(1), count: 1 });
   const time = { space: 0, wall: 0 };
   // Room for more is asked for, so that several segments are ready.
   while (!writer.reserve(4 * SEGMENT)) await writer.roomComing();
@@ -381,6 +381,6 @@ test('nor when all of it was ready before the batch came', async () => {
   expect(ready).toBeGreaterThan(2);
   // It ends in the last of them.
   const bytes = Math.floor((ready + 0.3) * SEGMENT);
-  await expect(writer.append(group(bytes), time).durable).resolves.toBeUndefined();
+  await expect(writer.append(groupOf(bytes), time).durable).resolves.toBeUndefined();
   await open.log.close();
 });
