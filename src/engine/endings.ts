@@ -188,7 +188,6 @@ export class Endings {
     this.over = ending.number;
     for (const queue of ending.queues) {
       engine.space.setWalked(queue, this.isHeld(queue));
-      engine.thresholds.touched(queue);
     }
     for (const held of ending.held) engine.journal.hold(batch, held);
     // What became due or expired meanwhile.
@@ -271,6 +270,8 @@ export class Endings {
     for (const _ of arrivals) if (this.isPause(++done)) yield;
     journal.keepOpen(false);
     this.endApplying();
+    // Applied without a word to anyone.
+    for (const queue of [...this.queuesOf(branch), ...work.queues.keys()]) engine.thresholds.touched(queue);
     space.branches.close(branch);
     return batch;
   }
