@@ -12,7 +12,7 @@ import type {
 } from '../queue/event.ts';
 import type { Outcomes } from '../queue/outcomes.ts';
 import type { RecordBuffer } from './record-buffer.ts';
-import { ID_BYTES, readId, RECORD, writeId } from './record-parts.ts';
+import { beginRecord, ID_BYTES, readId, RECORD, writeId } from './record-parts.ts';
 
 export type BranchEvent = BranchPrepared | Joined | BranchEnded | Committed | OutcomesBegin;
 
@@ -33,7 +33,7 @@ export const PREPARED_DEFINITION_BYTES: number = PREPARED_BYTES + 4;
 export function encodeBranchEvent(buffer: RecordBuffer, event: BranchEvent): void {
   switch (event.kind) {
     case 'branchPrepared': {
-      const { into, at } = begin(buffer, RECORD.PREPARED, PREPARED_BYTES);
+      const { into, at } = beginRecord(buffer, RECORD.PREPARED, PREPARED_BYTES);
       into.writeUInt32LE(event.branch, at + 4);
       into.writeUInt32LE(event.enqueued, at + 8);
       writeTransaction(into, at + 12, event.transaction);
@@ -41,21 +41,21 @@ export function encodeBranchEvent(buffer: RecordBuffer, event: BranchEvent): voi
       return;
     }
     case 'joined': {
-      const { into, at } = begin(buffer, RECORD.JOINED, 8 + ID_BYTES);
+      const { into, at } = beginRecord(buffer, RECORD.JOINED, 8 + ID_BYTES);
       into[at + 1] = event.member;
       writeId(into, at + 4, event.id);
       into.writeUInt32LE(event.branch, at + 4 + ID_BYTES);
       return;
     }
     case 'branchEnded': {
-      const { into, at } = begin(buffer, RECORD.ENDED, ENDED_BYTES);
+      const { into, at } = beginRecord(buffer, RECORD.ENDED, ENDED_BYTES);
       into[at + 1] = event.committed ? 1 : 0;
       into.writeUInt32LE(event.branch, at + 4);
       writeTransaction(into, at + 8, event.transaction);
       return;
     }
     case 'committed': {
-      const { into, at } = begin(buffer, RECORD.COMMITTED, 4 + ID_BYTES);
+      const { into, at } = beginRecord(buffer, RECORD.COMMITTED, 4 + ID_BYTES);
       writeTransaction(into, at + 4, event.transaction);
       return;
     }
@@ -149,17 +149,8 @@ function writeOutcomes(
   forgotten: TransactionId,
   ids: { readonly size: number; at(i: number): TransactionId },
 ): void {
-  const { into, at } = begin(buffer, RECORD.OUTCOMES, 8 + (1 + ids.size) * ID_BYTES);
+  const { into, at } = beginRecord(buffer, RECORD.OUTCOMES, 8 + (1 + ids.size) * ID_BYTES);
   into.writeUInt32LE(ids.size, at + 4);
   writeTransaction(into, at + 8, forgotten);
   for (let i = 0; i < ids.size; i++) writeTransaction(into, at + 8 + (i + 1) * ID_BYTES, ids.at(i));
-}
-
-function begin(buffer: RecordBuffer, kind: number, bytes: number): { into: Buffer; at: number } {
-  const into = buffer.open(bytes);
-  const at = buffer.writeAt;
-  into.fill(0, at, at + 4);
-  into[at] = kind;
-  buffer.advance(bytes);
-  return { into, at };
 }

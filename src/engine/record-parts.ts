@@ -1,5 +1,6 @@
 // What all records share: their kinds, and how an id is written. Numbers are little-endian (src/wal/FORMAT.md, "Records").
 import type { MessageId } from '../queue/message.ts';
+import type { RecordBuffer } from './record-buffer.ts';
 
 /** First byte of every record. A message with times, TPQTOP or a quality of service is ENQUEUED_TIMED, any other ENQUEUED. */
 export const RECORD = {
@@ -23,6 +24,16 @@ export const RECORD = {
 
 export const ID_BYTES = 12;
 const PART_BYTES = 6;
+
+/** Opens a record of so many bytes in one piece, its kind and three zeros written; the caller writes the rest at once. */
+export function beginRecord(buffer: RecordBuffer, kind: number, bytes: number): { into: Buffer; at: number } {
+  const into = buffer.open(bytes);
+  const at = buffer.writeAt;
+  into.fill(0, at, at + 4);
+  into[at] = kind;
+  buffer.advance(bytes);
+  return { into, at };
+}
 
 export function writeId(into: Buffer, at: number, id: MessageId): void {
   into.writeUIntLE(id.epoch, at, PART_BYTES);

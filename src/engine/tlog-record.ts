@@ -2,7 +2,7 @@
 import type { Participant, TlogEvent } from '../xa/decisions.ts';
 import { readTransaction, writeTransaction } from './branch-record.ts';
 import type { RecordBuffer } from './record-buffer.ts';
-import { ID_BYTES } from './record-parts.ts';
+import { beginRecord, ID_BYTES } from './record-parts.ts';
 
 const RECORD = { IDENTITY: 64, DECIDED: 65, FORGOTTEN: 66 } as const;
 const IDENTITY_BYTES = 16;
@@ -23,17 +23,17 @@ export function decidedBytes(participants: readonly Participant[]): number {
 
 export function encodeTlogEvent(buffer: RecordBuffer, event: TlogEvent): void {
   if (event.kind === 'identity') {
-    const { into, at } = begin(buffer, RECORD.IDENTITY, 4 + IDENTITY_BYTES);
+    const { into, at } = beginRecord(buffer, RECORD.IDENTITY, 4 + IDENTITY_BYTES);
     into.write(event.tlog, at + 4, IDENTITY_BYTES, 'hex');
     return;
   }
   if (event.kind === 'forgotten') {
-    const { into, at } = begin(buffer, RECORD.FORGOTTEN, HEAD_BYTES);
+    const { into, at } = beginRecord(buffer, RECORD.FORGOTTEN, HEAD_BYTES);
     writeTransaction(into, at + 4, event.transaction);
     return;
   }
   const { transaction, participants } = event;
-  const { into, at } = begin(buffer, RECORD.DECIDED, decidedBytes(participants) - OVERHEAD_BYTES);
+  const { into, at } = beginRecord(buffer, RECORD.DECIDED, decidedBytes(participants) - OVERHEAD_BYTES);
   into[at + 1] = participants.length;
   writeTransaction(into, at + 4, transaction);
   let to = at + HEAD_BYTES;
@@ -66,13 +66,4 @@ export function decodeTlogEvent(bytes: Buffer): TlogEvent {
     default:
       throw new RangeError(`record kind ${bytes[0]} is none of a transaction log, or of a newer release`);
   }
-}
-
-function begin(buffer: RecordBuffer, kind: number, bytes: number): { into: Buffer; at: number } {
-  const into = buffer.open(bytes);
-  const at = buffer.writeAt;
-  into.fill(0, at, at + 4);
-  into[at] = kind;
-  buffer.advance(bytes);
-  return { into, at };
 }
