@@ -292,3 +292,33 @@ describe('a checkpoint', () => {
     await expect(life.open()).rejects.toThrow(/before the end of its checkpoint/);
   });
 });
+
+it('what a prepared branch holds stays with it when the log has left its records behind', async () => {
+  const life = await new Life(16 * 1024).open();
+  const { engine } = life;
+  const put = (qname: string, bytes: number, work: Work | null): void => {
+    const data = Buffer.alloc(bytes);
+    const request = { qname, properties: properties({}), terms: null, data, work };
+    expect(engine.enqueue(request).code).toBe(QME.OK);
+  };
+  put('FIFO', 10, null);
+  const work = engine.openWork();
+  engine.dequeue(new Take('FIFO', work));
+  put('FIFO', 10, work);
+  expect(engine.prepared.promise(work)).toBe(QME.OK);
+  engine.prepared.prepare(work, { transaction: { start: 7, serial: 1 }, tlog: 'ab'.repeat(16) });
+  await life.settle();
+  const { first } = life.log.stat();
+  for (let i = 0; i < 600; i++) {
+    put('LIFO', 500, null);
+    engine.dequeue(new Take('LIFO', null));
+    await life.settle();
+  }
+  expect(life.log.stat().first).toBeGreaterThan(first);
+  expect(engine.space.messages.live).toBe(2);
+  life.log.crash();
+  life.log.snapshots.damage();
+  await life.open();
+  const held = life.engine.prepared.list().map((branch) => [branch.locks, branch.pending.count]);
+  expect(held).toEqual([[1, 1]]);
+});
