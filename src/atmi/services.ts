@@ -196,9 +196,10 @@ export class Services {
     const isBroken = isTooLarge || (isSuccess && !isClean);
     if (isSuccess && !isBroken) service.completed++;
     else service.failures++;
+    // First those that wait: the caller may go on at once with a call of its own.
+    this.dispatchQueued(service);
     if (isBroken) this.fail(call, TPERRNO.TPESVCERR);
     else this.conclude(call, { ...reply, rval: isSuccess ? RVAL.TPSUCCESS : RVAL.TPFAIL });
-    this.dispatchQueued(service);
   }
 
   /** The connection of a server, caller or both ended. */

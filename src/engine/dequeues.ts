@@ -11,7 +11,7 @@ import type { Queue } from '../queue/queue.ts';
 import { ENTRY } from '../queue/tables.ts';
 import { Waiter, Waiters } from '../queue/waiter.ts';
 import { decodeMessage, isIntact, type StoredMessage } from './message-record.ts';
-import type { DequeueRequest, Failure } from './request.ts';
+import type { BatchNumber, DequeueRequest, Failure } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
 /** A parked request that an entry may satisfy. */
@@ -155,10 +155,19 @@ export class Dequeues {
   private finish(request: DequeueRequest, entry: number, message: StoredMessage): void {
     const { engine } = this;
     const queue = engine.space.queueOf(entry);
-    if (request.peek) return request.taken(message, queue.lastBatch);
+    const readable = this.readableWith(queue, entry);
+    if (request.peek) return request.taken(message, readable);
     const { work } = request;
     engine.run({ kind: 'take', entry, branch: work === null ? 0 : work.branch.number });
-    return request.taken(message, queue.lastBatch);
+    return request.taken(message, work === null ? queue.lastBatch : readable);
+  }
+
+  /** The batch that a message may be shown with: for its own record, and for what changed it since. A lock leaves no record. */
+  private readableWith(queue: Queue, entry: number): BatchNumber {
+    const { messages, entries } = this.engine.space;
+    return this.engine.journal.isDurable(messages.ref.get(entries.message.get(entry)))
+      ? queue.lastChange
+      : queue.lastBatch;
   }
 
   /** The data is on disk only: the entry is held while it is read, and decided when it is there. */

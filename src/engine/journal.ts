@@ -18,6 +18,8 @@ export class Journal {
   records = new RecordBuffer();
   /** Names the open batch in the log. */
   ref: number;
+  /** Records of batches with lower names are durable. */
+  private durableBelow: number;
   /** The open batch's number; everything before `batch` was appended. */
   batch: BatchNumber = 1;
   durable: BatchNumber = 0;
@@ -47,6 +49,7 @@ export class Journal {
     this.time = time;
     this.soon = soon;
     this.ref = writer.nextRef;
+    this.durableBelow = this.ref;
     this.durablePos = writer.lastPos;
     void writer.dead.then((error) => this.fail(error));
   }
@@ -132,6 +135,11 @@ export class Journal {
     return this.writer.read(ref, offset, length);
   }
 
+  /** Whether a record is durable. */
+  isDurable(ref: number): boolean {
+    return ref < this.durableBelow;
+  }
+
   /** Where a record lies on disk, for messages about damage. */
   place(ref: number, offset: number): { file: string; offset: number } {
     return this.writer.place(ref, offset);
@@ -191,6 +199,7 @@ export class Journal {
     assert(batch === this.durable + 1, 'a batch became durable out of turn', batch);
     this.durable = batch;
     this.durablePos = pos;
+    this.durableBelow = this.ref;
     this.inFlight = false;
     this.spare.clear();
     const { heldInFlight } = this;

@@ -126,7 +126,7 @@ function endLocked(space: QueueSpace, entry: number, committed: boolean): void {
 
 function endPending(space: QueueSpace, entry: number, committed: boolean): void {
   const queue = space.queueOf(entry);
-  queue.lastBatch = space.batch;
+  noteChange(space, queue);
   if (!committed) return removeEntry(space, entry, REMOVAL.ROLLED_BACK);
   space.leavePending(entry);
   queue.enqueued++;
@@ -144,7 +144,7 @@ function applyToQueue(
 ): void {
   const queue = space.queueByNumber(event.queue);
   if (queue === undefined) return;
-  queue.lastBatch = space.batch;
+  noteChange(space, queue);
   if (event.kind === 'thresholdSet') queue.armed[event.threshold] = event.armed;
   else space.doom(queue);
 }
@@ -235,7 +235,7 @@ function applyRetried(space: QueueSpace, event: Retried): void {
   const entry = space.entryById(event.id);
   if (entry === NONE) return;
   leaveState(space, entry);
-  if (event.persistent) space.queueOf(entry).lastBatch = space.batch;
+  if (event.persistent) noteChange(space, space.queueOf(entry));
   space.entries.retries.set(entry, event.retries);
   space.entries.dueMs.set(entry, event.dueMs);
   space.entries.dueClock.set(entry, CLOCK.SPACE);
@@ -271,8 +271,8 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   }
   space.count(entry, length, 1);
   if (event.persistent) {
-    source.lastBatch = space.batch;
-    target.lastBatch = space.batch;
+    noteChange(space, source);
+    noteChange(space, target);
   }
   settle(space, entry, false);
 }
@@ -286,7 +286,7 @@ function applyPlaced(space: QueueSpace, event: Placed): void {
   if (wasReady) space.leaveReady(entry);
   leavePlace(space, entry, queue);
   enterPlace(space, entry, { queue, position: event.position });
-  if (event.persistent) queue.lastBatch = space.batch;
+  if (event.persistent) noteChange(space, queue);
   if (wasReady) space.enterReady(entry);
 }
 
@@ -331,6 +331,12 @@ function settle(space: QueueSpace, entry: number, isDue: boolean): void {
   if (isDue) space.entries.dueMs.set(entry, 0);
   if (space.entries.dueMs.get(entry) === 0) space.enterReady(entry);
   else space.enterDelayed(entry);
+}
+
+/** Something else than an arrival or a removal. */
+function noteChange(space: QueueSpace, queue: Queue): void {
+  queue.lastBatch = space.batch;
+  queue.lastChange = space.batch;
 }
 
 function leaveState(space: QueueSpace, entry: number): void {

@@ -47,8 +47,10 @@ export class Queue {
   enqueued = 0;
   dequeued = 0;
   expired = 0;
-  /** The batch that last touched it, by the engine's count: a read waits for it. */
+  /** The batch that last touched it, by the engine's count: what says how much is there waits for it. */
   lastBatch = 0;
+  /** The same without arrivals and removals: what is read of a message that is durable itself waits for no more than this. */
+  lastChange = 0;
   /** Dequeues parked here: while 0, nothing is noted for waking. */
   waiting = 0;
   /** Number of the last large ending that touches it, by the engine's count: until that is over, what is asked after it waits. */

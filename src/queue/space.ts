@@ -126,6 +126,7 @@ export class QueueSpace {
       this.definitionBytes += definitionBytesOf(attributes) - definitionBytesOf(known.attributes);
       known.attributes = attributes;
       known.lastBatch = this.batch;
+      known.lastChange = this.batch;
       return;
     }
     const queue = new Queue(number, attributes, {
@@ -135,6 +136,7 @@ export class QueueSpace {
     });
     this.definitionBytes += definitionBytesOf(attributes);
     queue.lastBatch = this.batch;
+    queue.lastChange = this.batch;
     this.namesBatch = this.batch;
     this.queuesByNumber[number] = queue;
     this.queuesByName.set(attributes.name, queue);

@@ -80,6 +80,8 @@ export class Forwarder implements Taker, Caller {
   /** Where the next round over the queues begins: behind the queue that was served last, so that a busy one does not starve the others. */
   private turn = 0;
   private scheduled = false;
+  /** An answer is being dealt with: the next round may follow at once. */
+  private mayGoOn = false;
   private paused: Deadline | null = null;
   /** -f: the next message is not taken before this monotonic instant. */
   private restUntilMs = 0;
@@ -124,9 +126,17 @@ export class Forwarder implements Taker, Caller {
     return this.under !== null;
   }
 
-  /** The next round, at the end of the loop's turn: a service that fails at once must not recurse. */
+  /**
+   * The next round. Behind a service's answer at once: the next call is on its way before the answer's batch is synced. Else at the end of
+   * the loop's turn: a call that fails at once must not recurse.
+   */
   private next(): void {
     if (this.scheduled || this.stopped) return;
+    if (this.mayGoOn) {
+      this.mayGoOn = false;
+      this.pass();
+      return;
+    }
     this.scheduled = true;
     this.ports.soon(() => {
       this.scheduled = false;
@@ -173,7 +183,11 @@ export class Forwarder implements Taker, Caller {
       const take = new Take(this, { qname, work, deadlineMs });
       this.parked.push(take);
       this.ports.engine.dequeue(take);
-      if (take.state === 'taken') break;
+      // It may be over already, when its service is not there.
+      if (take.state === 'taken') {
+        this.isParking = false;
+        return;
+      }
     }
     this.isParking = false;
     if (this.isBusy || this.parked.length > 0) return;
@@ -260,6 +274,7 @@ export class Forwarder implements Taker, Caller {
 
   /** The service answered: the reply is queued and the request is gone, in one commit; or the retry rules take over. */
   answered(call: ForwardCall, answer: Answer): void {
+    this.mayGoOn = true;
     this.guard(() => {
       const hasData = (answer.body.data?.length ?? 0) > 0;
       if (call.transaction.state !== 'active') this.rollBack(call, TPERRNO.TPETIME);
@@ -267,6 +282,7 @@ export class Forwarder implements Taker, Caller {
       else if (this.options.keepsFailures && hasData) this.failForGood(call, answer);
       else this.rollBack(call, TPERRNO.TPESVCFAIL);
     });
+    this.mayGoOn = false;
   }
 
   /** -f: a server has it, and that is all. */

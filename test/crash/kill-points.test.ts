@@ -8,8 +8,9 @@ import { Prng } from '../../src/base/prng.ts';
 import { FAULTY_ENTRY, QSPACE, TestDaemon, within } from '../support/daemon.ts';
 import { type DiskOrders, KILL_POINTS, ORDERS_SIGNAL, ORDERS_VARIABLE } from './disk-orders.ts';
 import { checkContents, ERROR_QUEUE, newLedger, PLACES, type Run, startClients } from './kill-load.ts';
+import { times } from '../support/depth.ts';
 
-const KILLS = Number(process.env['TMQUEUE_KILLS'] ?? 40);
+const KILLS = times('TMQUEUE_KILLS', { inTest: 16, inCi: 100 });
 const SEED = Number(process.env['TMQUEUE_SEED'] ?? Date.now() % 1_000_000_000);
 const SEGMENT_BYTES = 64 * 1024;
 /** A life that does not come to its point is ended when the clients have had so many turns. */

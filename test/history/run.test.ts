@@ -7,8 +7,9 @@ import { domain } from '../conformance/q/support.ts';
 import { poll, TestDaemon, within } from '../support/daemon.ts';
 import { check } from './checker.ts';
 import { commit, type Place, Recorder, take, work } from './clients.ts';
+import { times } from '../support/depth.ts';
 
-const KILLS = Number(process.env['TMQUEUE_KILLS'] ?? 20);
+const KILLS = times('TMQUEUE_KILLS', { inTest: 8, inCi: 20 });
 const SEED = Number(process.env['TMQUEUE_SEED'] ?? Date.now() % 1_000_000_000);
 const CLIENTS = 8;
 /** Transactions of one client in a life, at most: so that the queues stay small enough to be drained by one transaction. */

@@ -5,8 +5,9 @@ import { expect, it } from 'vitest';
 import { scene as scenes } from './commands.ts';
 import { runScene } from './scene.ts';
 import type { Tally } from './system.ts';
+import { times } from '../support/depth.ts';
 
-const COMMANDS = Number(process.env['TMQUEUE_MODEL'] ?? 50_000);
+const COMMANDS = times('TMQUEUE_MODEL', { inTest: 20_000, inCi: 50_000 });
 const FIRST_SEED = Number(process.env['TMQUEUE_MODEL_SEED'] ?? Math.floor(Math.random() * 1e9));
 /** Scenes of one part, which has a seed of its own. */
 const SCENES = 20;

@@ -1,12 +1,13 @@
-// The simulation in CI: 200 seeds (TMQUEUE_SIM_SEEDS: more or fewer) are well, the same seed is the same run byte for byte, and a build with
+// The simulation: 30 seeds, in CI 200 (TMQUEUE_SIM_SEEDS: more or fewer), are well, the same seed is the same run byte for byte, and a build with
 // any known fault is found out. A failure prints the seed; `npm run sim -- --seed N --verbose` repeats it.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { KNOWN_FAULTS, type KnownFault } from './known-faults.ts';
 import { type RunResult, runSeed } from './run.ts';
+import { times } from '../support/depth.ts';
 
-const SEEDS = Number(process.env['TMQUEUE_SIM_SEEDS'] ?? 200);
+const SEEDS = times('TMQUEUE_SIM_SEEDS', { inTest: 30, inCi: 200 });
 /** A known fault is found out within so many seeds. */
 const SEEDS_TO_FIND = 60;
 const MINUTES_MAX = 3;

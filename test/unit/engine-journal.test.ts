@@ -64,7 +64,7 @@ class Probe implements Held {
 class Take extends DequeueRequest {
   readonly qname = 'Q';
   readonly selection = { msgid: null, corrid: null };
-  readonly work: Work | null = null;
+  readonly work: Work | null;
   readonly deadlineMs = Infinity;
   readonly timeoutFailure = QME.QMENOMSG;
   readonly peek: boolean;
@@ -72,8 +72,9 @@ class Take extends DequeueRequest {
   got: { data: string; batch: BatchNumber } | null = null;
   failure: Failure | null = null;
   batch: BatchNumber = 0;
-  constructor(kind: 'take' | 'peek' | 'wait') {
+  constructor(kind: 'take' | 'peek' | 'wait', work: Work | null = null) {
     super();
+    this.work = work;
     this.peek = kind === 'peek';
     this.wait = kind === 'wait';
   }
@@ -101,8 +102,8 @@ function put(engine: SpaceEngine, data: string): BatchNumber {
   expect(outcome.code).toBe(QME.OK);
   return outcome.batch;
 }
-function ask(engine: SpaceEngine, kind: 'take' | 'peek' | 'wait'): Take {
-  const take = new Take(kind);
+function ask(engine: SpaceEngine, kind: 'take' | 'peek' | 'wait', work: Work | null = null): Take {
+  const take = new Take(kind, work);
   engine.dequeue(take);
   return take;
 }
@@ -158,6 +159,42 @@ describe('what leaves', () => {
     engine.dequeue(other);
     expect(other.failure).toBe(QME.QMENOMSG);
     expect(held(engine, other.batch).state).toBe('released');
+  });
+
+  it('a message that is durable leaves at once for a transaction, whatever else its queue waits for', async () => {
+    const { log, engine, turn } = await bench();
+    put(engine, 'one');
+    await turn();
+    log.holdSyncs();
+    put(engine, 'two');
+    const work = engine.openWork();
+    const old = ask(engine, 'take', work);
+    const fresh = ask(engine, 'take', work);
+    expect([old.got?.data, fresh.got?.data]).toEqual(['one', 'two']);
+    const answers = [held(engine, old.batch), held(engine, fresh.batch)];
+    await turn();
+    expect(answers.map((answer) => answer.state)).toEqual(['released', 'held']);
+    log.releaseSyncs();
+    await turn();
+    expect(answers[1]!.state).toBe('released');
+  });
+
+  it('and not before the count of the attempt that a rollback took is durable', async () => {
+    const { log, engine, turn } = await bench();
+    put(engine, 'one');
+    await turn();
+    log.holdSyncs();
+    const work = engine.openWork();
+    expect(held(engine, ask(engine, 'take', work).batch).state).toBe('released');
+    engine.rollback(work, QME.QMEABORTED);
+    const again = ask(engine, 'take', engine.openWork());
+    expect(again.got?.data).toBe('one');
+    const answer = held(engine, again.batch);
+    await turn();
+    expect(answer.state).toBe('held');
+    log.releaseSyncs();
+    await turn();
+    expect(answer.state).toBe('released');
   });
 
   it('a waiter gets the message in the batch of its enqueue, and the message is gone after a crash only if that was durable', async () => {
