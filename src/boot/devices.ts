@@ -17,6 +17,7 @@ import { DeviceLock } from '../wal/local/device-lock.ts';
 import { nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
 import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
+import type { Allocate } from '../wal/local/segment-maker.ts';
 import { spaceDirectoryName, tlogDirectoryName } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
 import { hasDirectory, spacesOn } from './left-behind.ts';
@@ -30,6 +31,8 @@ export interface DeviceOptions {
   readonly cacheBytes?: number;
   /** Tests hand in a disk with faults. */
   readonly io?: FileIo;
+  /** How the system sets space for a file aside, if it can. */
+  readonly allocate?: Allocate;
 }
 
 /** Decisions are few and small. */
@@ -163,6 +166,7 @@ export class Devices {
       pages: this.pages,
       io: this.io,
       randomU32: this.randomU32,
+      ...(this.options.allocate === undefined ? {} : { allocate: this.options.allocate }),
       ...(segmentBytes === undefined ? {} : { segmentBytes }),
     });
   }

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import { resolve as resolvePath } from 'node:path';
 import { adviceFor } from '../boot/advice.ts';
+import { Allocator } from '../boot/allocator.ts';
 import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
 import { SystemClock } from '../boot/system-clock.ts';
 import type { Endpoint } from '../net/network.ts';
@@ -38,10 +39,12 @@ export async function start(options: StartOptions): Promise<number> {
     ulog.info(
       `${idle} things in the configuration do nothing here: tmqueue check -v ${options.config} lists them`,
     );
+  const allocator = Allocator.start();
   let daemon: Daemon;
   try {
     const ports = { clock: new SystemClock(), ulog, onFailure: () => ending.fail(), signal: ending.signal };
-    daemon = await Daemon.start({ ...options, plan }, ports);
+    const device = { allocate: allocator.allocate, ...options.device };
+    daemon = await Daemon.start({ ...options, device, plan }, ports);
   } catch (error) {
     // A signal, or the log of a space that was open already: that has been said.
     if (ending.signal.aborted) return await ending.reached;
@@ -53,6 +56,7 @@ export async function start(options: StartOptions): Promise<number> {
   sayReady(daemon, plan, options.json === true);
   const code = await ending.reached;
   await daemon.stop('the daemon is stopping');
+  allocator.close();
   return code;
 }
 
