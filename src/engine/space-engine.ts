@@ -26,6 +26,7 @@ import { PreparedBranches } from './prepared.ts';
 import { Reclaim } from './reclaim.ts';
 import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES, setAside } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
+import { Redrives } from './redrive.ts';
 import { reportEvent } from './report.ts';
 import type {
   BatchNumber,
@@ -67,6 +68,7 @@ export class SpaceEngine {
   readonly upkeep: Upkeep;
   readonly prepared: PreparedBranches;
   readonly endings: Endings;
+  readonly redrives: Redrives = new Redrives(this);
   private readonly reclaim: Reclaim;
   private readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
@@ -116,6 +118,7 @@ export class SpaceEngine {
       this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
       this.upkeep.close(QME.QMESYSTEM);
+      this.redrives.close('failed');
       this.endings.fail();
       run(error);
     };
@@ -279,6 +282,7 @@ export class SpaceEngine {
     this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
     this.upkeep.close(QME.QMEABORTED);
+    this.redrives.close('stopped');
     await this.endings.settled();
     await this.journal.settled();
   }
