@@ -34,24 +34,12 @@ export interface RedriveTerms {
   readonly dryRun: boolean;
 }
 
-/** Why a message stays. */
-export const STAY = [
-  /** Where it came from is not known: it was put there, or moved there by a release that did not keep it. */
-  'unknown',
-  /** The queue it came from was destroyed; one of the same name is another. */
-  'gone',
-  /** The other queue is paused for enqueues. */
-  'paused',
-  /** The log has no room for the move. */
-  'noRoom',
-  /** It came from this very queue. */
-  'here',
-  /** A transaction holds it, or it is being read. */
-  'held',
-  /** A message that was named is not on the queue. */
-  'missing',
-] as const;
-export type Stay = (typeof STAY)[number];
+/**
+ * Why a message stays. `unknown`: it was put there, or moved there by a release that did not keep from where. `gone`: the queue it came from
+ * was destroyed; one of the same name is another. `paused`: the other queue, for enqueues. `noRoom`: in the log, for the move. `here`: it came
+ * from this very queue. `held`: by a transaction, or it is being read. `missing`: it was named and is not there.
+ */
+export type Stay = 'unknown' | 'gone' | 'paused' | 'noRoom' | 'here' | 'held' | 'missing';
 
 /**
  * Why it ended: all were looked at; as many went as were asked for; whoever asked gave up; the queue was destroyed; the space closes; its log

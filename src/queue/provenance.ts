@@ -43,6 +43,11 @@ const WORDS: Readonly<Record<Reason, string>> = {
 };
 export const REASON_WORDS: readonly string[] = Object.values(WORDS);
 
+/** undefined: there is no such reason. */
+export function reasonOfWord(word: string): Reason | undefined {
+  return Object.values(REASON).find((reason) => WORDS[reason] === word);
+}
+
 export function reasonWord(reason: Reason): string {
   // A later release may have more of them.
   return WORDS[reason] ?? `reason-${reason}`;

@@ -370,7 +370,8 @@ describe('a redrive', () => {
         for (let i = 0; i < turns; i++) await scene.bench.turn();
         await scene.bench.crash(keepInFlight);
         const found = [...scene.drain('A'), ...scene.drain('ERR')];
-        expect(found.toSorted()).toEqual(Array.from({ length: count }, (_, i) => `A${i}`).toSorted());
+        expect(new Set(found)).toEqual(new Set(Array.from({ length: count }, (_, i) => `A${i}`)));
+        expect(found).toHaveLength(count);
       }
     }
   });
