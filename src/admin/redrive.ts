@@ -31,8 +31,7 @@ export function redriveOptions(members: Members): RedriveOptions | string {
     if (!isOf(kind, value))
       return `${name}: ${JSON.stringify(value).slice(0, 60)} is not legal; legal: ${LEGAL[kind]}`;
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names and kinds were just looked at
-  return members as RedriveOptions;
+  return members;
 }
 
 export function redriveReply({ end, moved, stayed, tallies }: RedriveResult): {

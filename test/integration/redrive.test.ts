@@ -220,7 +220,7 @@ describe('QREDRIVE', () => {
       /colour is no member of this verb; legal: to, origin/,
     ],
   ])('%s: refused with what would be right', async (_name, options, code, text) => {
-    const failure = await failureOf(admin.redrive('ERRQ', options as RedriveOptions));
+    const failure = await failureOf(admin.redrive('ERRQ', options));
     expect([await codeOf(Promise.reject(failure)), failure.message]).toEqual([
       code,
       expect.stringMatching(text),
@@ -265,23 +265,26 @@ describe('QREDRIVE', () => {
   });
 });
 
+function dry(of: Context): Promise<Redriven> {
+  return of.admin(SPACE).redrive('ERRQ', { dryRun: true });
+}
+
 describe('what is known of a message', () => {
   const TEXT = { spaces: [{ errorQueue: 'ERRQ', queues: ['ERRQ', 'A', 'GONE', 'CHURN'] }] };
 
-  async function filled(): Promise<{ it: InProcess; own: Context }> {
-    const it = await daemonForTest(TEXT, { device: { segmentBytes: 64 * 1024 } });
-    const own = await it.join();
+  async function filled(): Promise<{ one: InProcess; own: Context }> {
+    const one = await daemonForTest(TEXT, { device: { segmentBytes: 64 * 1024 } });
+    const own = await one.join();
     await fail('A', 3, own);
     await own.admin(SPACE).create('B');
     await fail('B', 2, own);
     await own.admin(SPACE).destroy('B');
-    return { it, own };
+    return { one, own };
   }
-  const dry = (own: Context): Promise<Redriven> => own.admin(SPACE).redrive('ERRQ', { dryRun: true });
   const KNOWN = { moved: 3, gone: 2, unknown: 0 };
 
   it('stays when its records are restated, over checkpoints and restarts', async () => {
-    const { it: one, own } = await filled();
+    const { one, own } = await filled();
     // Far more than the log may hold: all that lives at its beginning has been restated.
     for (let i = 0; i < 60; i++) {
       await put(own, 'CHURN', 'c'.repeat(20_000));
@@ -298,7 +301,7 @@ describe('what is known of a message', () => {
   });
 
   it('qredrive moves them while the daemon is stopped, and finds what it needs to know', async () => {
-    const { it: one } = await filled();
+    const { one } = await filled();
     await one.stop();
     const path = join(one.dir, DEVICE);
     const ran = await runScript(
@@ -331,12 +334,16 @@ describe('what is known of a message', () => {
   });
 
   it('is in a backup, in what is restored and in what is salvaged, and wal dump shows it', async () => {
-    const { it: one } = await filled();
+    const { one } = await filled();
     await one.stop();
     const device = join(one.dir, DEVICE);
     const into = (name: string): string => join(one.dir, name);
-    const found = await findSpaces(device);
-    await backup({ found, into: into('saved'), besideDaemon: false, madeAt: '2026-12-01T00:00:00.000Z' });
+    await backup({
+      found: await findSpaces(device),
+      into: into('saved'),
+      besideDaemon: false,
+      madeAt: '2026-12-01T00:00:00.000Z',
+    });
     await restore({ found: await findSpaces(into('saved')), into: into('back') });
     mkdirSync(into('salvaged'));
     await salvageSpace({ dir: join(device, SPACE), name: SPACE }, join(into('salvaged'), SPACE));
