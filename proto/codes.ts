@@ -185,6 +185,7 @@ export const ADMIN = {
   QSPACEINFO: 9,
   SRVSTART: 10,
   SRVSTOP: 11,
+  QREDRIVE: 60,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 
@@ -260,6 +261,8 @@ export const LIMIT = {
   /** Queues in one answer of QLIST: when the request says nothing, and the most it may ask for. */
   PAGE_DEFAULT: 100,
   PAGE_MAX: 1000,
+  /** Messages that one QREDRIVE may name. */
+  REDRIVE_MSGIDS: 1000,
   /** Bytes that the items of one answer take at most: fits every frame, whatever the message limit. */
   PAGE_BYTES: 49_152,
   /** Descriptors of tpacall that one context may have outstanding. */

@@ -9,6 +9,7 @@ import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import { JOINED_TX, OUTCOME, QME, TP_CMT, TPERRNO, type Qme } from '../../proto/codes.ts';
 import type { Failure, Work } from '../engine/request.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
+import { REASON, ROLLED_BACK, type Cause } from '../queue/provenance.ts';
 import {
   NOTHING,
   PARTICIPANTS_MAX,
@@ -51,6 +52,8 @@ export class Transaction {
   /** What it does, by queue space. */
   parts: Part[] = [];
   deadline: Deadline | null = null;
+  /** A forwarder's. */
+  isOwn = false;
   /** Of the rollback that a time-out or a failure brought about: whoever ends the transaction then is answered when that is on disk. */
   undone: Ending = NOTHING;
 
@@ -167,7 +170,9 @@ export class Transactions {
 
   /** A transaction of the daemon's own; it has a time limit and counts against MAXGTT from `arm` on. */
   beginOwn(): Transaction {
-    return this.create(null);
+    const transaction = this.create(null);
+    transaction.isOwn = true;
+    return transaction;
   }
 
   /** Starts the time limit of a transaction. */
@@ -240,15 +245,15 @@ export class Transactions {
     return ending;
   }
 
-  /** tpabort, or the end of the connection. */
-  rollback(transaction: Transaction): Ending {
+  /** tpabort, or the end of the connection. `cause`: kept with messages that move to the error queue. */
+  rollback(transaction: Transaction, cause: Cause = ROLLED_BACK): Ending {
     if (transaction.state !== 'active') {
       this.end(transaction);
       return transaction.undone;
     }
     const { parts } = transaction;
     this.end(transaction);
-    return this.stopping ? NOTHING : this.undo(parts, TPERRNO.TPGOTSIG);
+    return this.stopping ? NOTHING : this.undo(parts, TPERRNO.TPGOTSIG, cause);
   }
 
   /** What became of a transaction, also one of an earlier start. */
@@ -265,7 +270,7 @@ export class Transactions {
 
   /** Rolls back everything that this client left open. */
   clientGone(client: Client): void {
-    for (const transaction of client.transactions.values()) this.rollback(transaction);
+    for (const transaction of client.transactions.values()) this.rollback(transaction, DISCONNECTED);
   }
 
   /**
@@ -295,7 +300,7 @@ export class Transactions {
     this.disarm(transaction);
     const { parts } = transaction;
     transaction.parts = [];
-    transaction.undone = this.undo(parts, failure);
+    transaction.undone = this.undo(parts, failure, causeOf(transaction, failure));
   }
 
   private end(transaction: Transaction): void {
@@ -307,15 +312,23 @@ export class Transactions {
     tellDependents(transaction, TPERRNO.TPGOTSIG);
   }
 
-  private undo(parts: readonly Part[], failure: Failure): Ending {
+  private undo(parts: readonly Part[], failure: Failure, cause: Cause): Ending {
     this.twoPhase.giveUp(parts);
-    return this.twoPhase.rollback(parts, failure);
+    return this.twoPhase.rollback(parts, failure, cause);
   }
 
   private disarm(transaction: Transaction): void {
     if (transaction.deadline !== null) this.timers.cancel(transaction.deadline);
     transaction.deadline = null;
   }
+}
+
+const DISCONNECTED: Cause = { reason: REASON.DISCONNECT, code: 0, rcode: 0 };
+
+/** Of a transaction that a failure ends, or that its time does: a forwarder's is up when its service did not answer. */
+function causeOf({ isOwn }: Transaction, failure: Failure): Cause {
+  if (failure !== TPERRNO.TPETIME) return { reason: REASON.FAILURE, code: failure, rcode: 0 };
+  return { reason: isOwn ? REASON.SERVICE_TIMEOUT : REASON.TIMEOUT, code: failure, rcode: 0 };
 }
 
 function whyNot(failure: Qme, space: string): string {

@@ -9,6 +9,7 @@ import { enqueue, type EnqueueOptions } from './enqueue.ts';
 import { EXIT, report } from './exit.ts';
 import { init, type InitOptions, SAMPLES } from './init.ts';
 import { collectEndpoints, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
+import { addRedrive } from './redrive.ts';
 import { addServer } from './server.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
@@ -47,6 +48,7 @@ function program(done: (work: Promise<number>) => void): Command {
     .option(...CONNECT)
     .option('--json', 'print JSON')
     .action((qspace: string | undefined, options: StatOptions) => done(stat(qspace, options)));
+  addRedrive(tmqueue, done, CONNECT);
   addServer(tmqueue, done, CONNECT);
   addWal(tmqueue, done);
   addBackup(tmqueue, done);

@@ -237,6 +237,9 @@ export class Reclaim {
         position: standingOf(space, entry),
       });
     }
+    const provenance = space.provenanceOf(entry);
+    if (provenance !== null)
+      this.engine.relog({ kind: 'provenanceSet', id: message.id, persistent: true, provenance });
     this.rejoin(entry);
   }
 

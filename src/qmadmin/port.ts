@@ -1,5 +1,6 @@
 // What qmadmin needs of a device and of a queue space on it. Behind the ports stands a device whose daemon is stopped (local/), later also
 // a running daemon. A refusal is a RefusedError whose message is for the operator.
+import type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
 import type { QueueAttributes, SpaceAttributes } from '../queue/attributes.ts';
 
 /** What was asked for cannot be done; nothing has changed. The message says why and what would be right. */
@@ -47,7 +48,14 @@ export interface SpacePort {
   queues(): QueueView[];
   /** Creates a queue that does not exist, or changes one that does; durable when it resolves. */
   defineQueue(attributes: QueueAttributes): Promise<void>;
+  /** Messages of this queue go back to where each came from; durable when it resolves. */
+  redrive(qname: string, options: RedriveOptions): Promise<Redriven>;
   close(): Promise<void>;
+}
+
+/** What a redrive did, and what stayed for which reason; by queue, the largest number first. */
+export interface Redriven extends RedriveInfo {
+  readonly queues: readonly RedriveItem[];
 }
 
 /** A queue as administration sees it. */

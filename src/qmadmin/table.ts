@@ -3,6 +3,7 @@ import { nearest } from '../base/similar.ts';
 import type { Command } from './command.ts';
 import { crdl, lidl } from './commands/device.ts';
 import { qchange, qcreate, qinfo } from './commands/queue.ts';
+import { qredrive } from './commands/redrive.ts';
 import { echo, help, quit, verbose } from './commands/shell.ts';
 import { qclose, qopen, qspacecreate, qspacelist } from './commands/space.ts';
 import { NOT_YET } from './not-yet.ts';
@@ -19,6 +20,7 @@ export const COMMANDS: readonly Command[] = [
   qcreate,
   qchange,
   qinfo,
+  qredrive,
   echo,
   verbose,
   help,

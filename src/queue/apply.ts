@@ -15,6 +15,7 @@ import type {
   OutcomesBegin,
   Placed,
   Position,
+  ProvenanceSet,
   Removal,
   Removed,
   Retried,
@@ -34,6 +35,8 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyRetried(space, event);
     case 'moved':
       return applyMoved(space, event);
+    case 'provenanceSet':
+      return applyProvenance(space, event);
     case 'placed':
       return applyPlaced(space, event);
     case 'locked':
@@ -221,7 +224,7 @@ function applyRemoved(space: QueueSpace, event: Removed): void {
   const corrid = entries.corrid.get(entry);
   leavePlace(space, entry, queue);
   const detail = entries.detail.get(entry);
-  if (detail !== NONE) space.details.give(detail);
+  if (detail !== NONE) giveDetail(space, entry, detail);
   if (corrid !== NONE) space.corrids.give(corrid);
   if (event.reason === REMOVAL.DEQUEUED) queue.dequeued++;
   if (event.reason === REMOVAL.EXPIRED) queue.expired++;
@@ -229,6 +232,11 @@ function applyRemoved(space: QueueSpace, event: Removed): void {
   entries.give(entry);
   messages.give(message);
   space.forgetEmpty(queue);
+}
+
+function giveDetail({ details, provenance }: QueueSpace, entry: number, detail: number): void {
+  if (details.hasProvenance(detail)) provenance.drop(entry);
+  details.give(detail);
 }
 
 function applyRetried(space: QueueSpace, event: Retried): void {
@@ -275,6 +283,15 @@ function applyMoved(space: QueueSpace, event: Moved): void {
     noteChange(space, target);
   }
   settle(space, entry, false);
+}
+
+function applyProvenance(space: QueueSpace, event: ProvenanceSet): void {
+  const entry = space.entryById(event.id);
+  if (entry === NONE) return;
+  const { entries, details } = space;
+  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+  details.noteProvenance(entries.detail.get(entry));
+  space.provenance.set(entry, event.provenance);
 }
 
 function applyPlaced(space: QueueSpace, event: Placed): void {

@@ -3,14 +3,18 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Ulog } from '../../base/ulog.ts';
 import { QME, qmeName } from '../../../proto/codes.ts';
+import type { RedriveOptions } from '../../../proto/redrive.ts';
 import { openSpace } from '../../engine/open-space.ts';
+import type { RedriveResult, RedriveTerms } from '../../engine/redrive.ts';
+import { redriveTerms } from '../../engine/redrive-terms.ts';
 import type { EnginePorts, SpaceEngine } from '../../engine/space-engine.ts';
 import type { QueueAttributes, SpaceAttributes } from '../../queue/attributes.ts';
 import type { Command } from '../../queue/command.ts';
 import type { FileIo } from '../../wal/local/file-io.ts';
 import { openLocalLog } from '../../wal/local/local-log.ts';
 import { PageCache } from '../../wal/local/page-cache.ts';
-import { RefusedError, type QueueView, type SpacePort } from '../port.ts';
+import { RefusedError, type QueueView, type Redriven, type SpacePort } from '../port.ts';
+import { quoteWord } from '../words.ts';
 
 /** Administration reads no message data: the least that the cache can be. */
 const CACHE_BYTES = 1;
@@ -25,6 +29,8 @@ export interface LocalPorts {
   /** Bytes of a log segment, for new spaces; the log's default when not given. */
   readonly segmentBytes?: number;
 }
+
+const LOG_FAILED = 'the log could not be written: open the space again to see what is there';
 
 type Definition = Extract<Command, { kind: 'defineSpace' | 'defineQueue' }>;
 
@@ -90,6 +96,26 @@ export class LocalSpace implements SpacePort {
     await this.define({ kind: 'defineQueue', attributes });
   }
 
+  async redrive(qname: string, options: RedriveOptions): Promise<Redriven> {
+    const { space } = this.engine;
+    const queue = space.queue(qname);
+    if (queue === undefined)
+      throw new RefusedError(`queue space ${quoteWord(this.name)} has no queue ${quoteWord(qname)}`);
+    const terms = redriveTerms(space, queue, options);
+    if ('code' in terms) throw new RefusedError(terms.message);
+    const { end, moved, stayed, tallies, batch } = await this.redriven(terms);
+    if (end === 'failed') throw new RefusedError(LOG_FAILED);
+    await this.durable(batch);
+    const queues = tallies.toSorted((a, b) => b.count - a.count);
+    return { end, moved, ...stayed, more: false, queues };
+  }
+
+  private redriven(terms: RedriveTerms): Promise<RedriveResult> {
+    return new Promise((resolve) => {
+      this.engine.redrives.begin(terms, resolve);
+    });
+  }
+
   async close(): Promise<void> {
     try {
       await this.engine.close();
@@ -114,8 +140,7 @@ export class LocalSpace implements SpacePort {
     return new Promise((resolve, reject) => {
       this.engine.hold(batch, {
         released: resolve,
-        failed: () =>
-          reject(new RefusedError('the log could not be written: open the space again to see what is there')),
+        failed: () => reject(new RefusedError(LOG_FAILED)),
       });
     });
   }
