@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The command `tmqueue`: words and options to one function each; nothing is done here.
+import { hearSignals } from './signals.ts';
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../boot/version.ts';
 import { addBackup } from './backup.ts';
@@ -8,7 +9,7 @@ import { dequeue, type DequeueOptions } from './dequeue.ts';
 import { enqueue, type EnqueueOptions } from './enqueue.ts';
 import { EXIT, report } from './exit.ts';
 import { init, type InitOptions, SAMPLES } from './init.ts';
-import { collectEndpoints, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
+import { collectEndpoints, parseEndpoint, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
 import { addServer } from './server.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
@@ -101,6 +102,12 @@ function addStart(tmqueue: Command, done: (work: Promise<number>) => void): void
       'silence after which a side sends a heartbeat; three times that is the limit',
       parseInteger,
     )
+    .option(
+      '--metrics <address>',
+      'HOST:PORT for /metrics, /healthz and /readyz over HTTP; port 0: any free one',
+      parseEndpoint,
+    )
+    .option('--log <file>', 'write the log there; SIGHUP opens it again (default: standard error)')
     .option('--json', 'print the ready line as JSON')
     .action((options: StartOptions) => done(start(options)));
 }
@@ -163,6 +170,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+if (process.argv[2] === 'start') hearSignals();
 // Whoever reads our output may stop early: that is an ordinary end.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;

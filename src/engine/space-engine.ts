@@ -67,8 +67,8 @@ export class SpaceEngine {
   readonly upkeep: Upkeep;
   readonly prepared: PreparedBranches;
   readonly endings: Endings;
-  private readonly reclaim: Reclaim;
-  private readonly checkpointer: Checkpointer;
+  readonly reclaim: Reclaim;
+  readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
   private restatedBytes = 0;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };
