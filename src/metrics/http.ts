@@ -26,9 +26,11 @@ const LINGER_MS = 500;
 const CHECK_EVERY_MS = 1000;
 
 export interface HttpPorts {
-  readonly page: MetricsPage;
+  readonly page: Pick<MetricsPage, 'make' | 'contentType'>;
   readonly readiness: Readiness;
   readonly ulog: Ulog;
+  /** Tests wait less. */
+  readonly limits?: Readonly<Record<keyof typeof HTTP_LIMIT, number>>;
 }
 
 export interface HttpListener {
@@ -42,19 +44,20 @@ export async function listenHttp(
   { host, port }: { readonly host: string; readonly port: number },
   ports: HttpPorts,
 ): Promise<HttpListener> {
+  const limits = ports.limits ?? HTTP_LIMIT;
   const server = createServer(
     {
-      maxHeaderSize: HTTP_LIMIT.HEADER_BYTES,
-      headersTimeout: HTTP_LIMIT.HEAD_MS,
-      requestTimeout: HTTP_LIMIT.REQUEST_MS,
-      keepAliveTimeout: HTTP_LIMIT.SILENCE_MS,
-      connectionsCheckingInterval: CHECK_EVERY_MS,
+      maxHeaderSize: limits.HEADER_BYTES,
+      headersTimeout: limits.HEAD_MS,
+      requestTimeout: limits.REQUEST_MS,
+      keepAliveTimeout: limits.SILENCE_MS,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, limits.HEAD_MS),
     },
     (request, response) => void answer(request, { response, ports }),
   );
-  server.maxConnections = HTTP_LIMIT.CONNECTIONS;
-  server.maxRequestsPerSocket = HTTP_LIMIT.REQUESTS_PER_CONNECTION;
-  server.setTimeout(HTTP_LIMIT.SILENCE_MS, (socket) => socket.destroy());
+  server.maxConnections = limits.CONNECTIONS;
+  server.maxRequestsPerSocket = limits.REQUESTS_PER_CONNECTION;
+  server.setTimeout(limits.SILENCE_MS, (socket) => socket.destroy());
   server.on('clientError', refuseBytes);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -129,7 +132,7 @@ async function metrics(request: IncomingMessage, asked: Asked): Promise<void> {
   const bytes = page.reduce((sum, piece) => sum + piece.length, 0);
   response.writeHead(200, { 'Content-Type': ports.page.contentType, 'Content-Length': bytes });
   if (request.method === 'HEAD') return void response.end();
-  const timer = setTimeout(() => response.destroy(), HTTP_LIMIT.ANSWER_MS);
+  const timer = setTimeout(() => response.destroy(), (ports.limits ?? HTTP_LIMIT).ANSWER_MS);
   response.once('close', () => clearTimeout(timer));
   for (const piece of page) {
     if (response.destroyed) return undefined;
