@@ -13,6 +13,7 @@ import { collectEndpoints, parseEndpoint, parseId, parseInteger, parseMsgid, par
 import { addServer } from './server.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
+import { addTop } from './top.ts';
 import { addWal } from './wal.ts';
 
 const CONNECT = [
@@ -48,6 +49,7 @@ function program(done: (work: Promise<number>) => void): Command {
     .option(...CONNECT)
     .option('--json', 'print JSON')
     .action((qspace: string | undefined, options: StatOptions) => done(stat(qspace, options)));
+  addTop(tmqueue, done, CONNECT);
   addServer(tmqueue, done, CONNECT);
   addWal(tmqueue, done);
   addBackup(tmqueue, done);

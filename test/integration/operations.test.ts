@@ -66,7 +66,9 @@ describe('health', () => {
     expect(answers.at(-1)).toEqual([200, 'ready']);
     const before = answers.slice(0, -1);
     expect(before.length).toBeGreaterThan(0);
-    expect(before.every(([status, said]) => status === 503 && /^(starting|recovering \d+ %)$/.test(said))).toBe(true);
+    expect(
+      before.every(([status, said]) => status === 503 && /^(starting|recovering \d+ %)$/.test(said)),
+    ).toBe(true);
     const page = readMetrics((await ask(port, '/metrics'))?.[1] ?? '');
     expect(valueOf(page, 'tmqueue_queue_messages', { queue: 'Q', state: 'ready' })).toBe(1);
     await ctx.tpterm();
@@ -87,8 +89,14 @@ describe('health', () => {
       [taken, `--metrics ${taken}: `],
       ['0.0.0.0:0', '--allow-open-network'],
     ] as const) {
-      const { code, stdout, stderr } = await new CliProcess(['start', '-c', config, ...LISTEN, '--metrics', address])
-        .exit;
+      const { code, stdout, stderr } = await new CliProcess([
+        'start',
+        '-c',
+        config,
+        ...LISTEN,
+        '--metrics',
+        address,
+      ]).exit;
       expect([code, stdout, stderr.includes(said)]).toEqual([1, '', true]);
     }
   });
@@ -218,8 +226,14 @@ open(sys.argv[1], 'w').write(str(code))
 
   it('to a file that cannot be opened is an error that names it', async () => {
     const { config, dir } = folderWith(text());
-    const { code, stderr } = await new CliProcess(['start', '-c', config, ...LISTEN, '--log', join(dir, 'no/log')])
-      .exit;
+    const { code, stderr } = await new CliProcess([
+      'start',
+      '-c',
+      config,
+      ...LISTEN,
+      '--log',
+      join(dir, 'no/log'),
+    ]).exit;
     expect([code, stderr.includes(join(dir, 'no/log'))]).toEqual([1, true]);
   });
 });
@@ -297,40 +311,46 @@ describe('the service manager', () => {
     const { address } = JSON.parse(await cli.ready()) as { address: string };
     const ctx = await tpinit({ address });
     await put(ctx, 'Q', 'x');
-    const env = await eventually(() => existsSync(join(dir, 'said')) && readFileSync(join(dir, 'said'), 'utf8'));
+    const env = await eventually(
+      () => existsSync(join(dir, 'said')) && readFileSync(join(dir, 'said'), 'utf8'),
+    );
     expect([env.includes('WSNADDR='), env.includes('NOTIFY_SOCKET')]).toEqual([true, false]);
     await ctx.tpterm();
   });
 });
 
+/** The process that is number 1 inside. */
+function insidePid(outside: number): number {
+  return Number(readFileSync(`/proc/${outside}/task/${outside}/children`, 'utf8').trim().split(' ')[0]);
+}
+
 const UNSHARE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'];
 const mayUnshare = spawnSync('unshare', [...UNSHARE.slice(1), 'true']).status === 0;
 
-describe.skipIf(!mayUnshare)('as process 1 of a pid namespace (skipped where unshare is not permitted)', () => {
-  /** The process that is number 1 inside. */
-  const insidePid = (outside: number): number =>
-    Number(readFileSync(`/proc/${outside}/task/${outside}/children`, 'utf8').trim().split(' ')[0]);
+describe.skipIf(!mayUnshare)(
+  'as process 1 of a pid namespace (skipped where unshare is not permitted)',
+  () => {
+    it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])('it ends with 0 by %s', async (signal) => {
+      const { config } = folderWith(text());
+      const cli = new CliProcess(['start', '-c', config, '--json', ...LISTEN], { under: UNSHARE });
+      expect(JSON.parse(await cli.ready())).toMatchObject({ ready: true, pid: 1 });
+      process.kill(insidePid(cli.child.pid ?? 0), signal);
+      expect((await cli.exit).code).toBe(0);
+    });
 
-  it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])('it ends with 0 by %s', async (signal) => {
-    const { config } = folderWith(text());
-    const cli = new CliProcess(['start', '-c', config, '--json', ...LISTEN], { under: UNSHARE });
-    expect(JSON.parse(await cli.ready())).toMatchObject({ ready: true, pid: 1 });
-    process.kill(insidePid(cli.child.pid ?? 0), signal);
-    expect((await cli.exit).code).toBe(0);
-  });
-
-  it('a signal that came while it started is not lost', async () => {
-    const { config } = folderWith(text());
-    const cli = new CliProcess(['start', '-c', config, ...LISTEN], { under: UNSHARE });
-    const pid = await eventually(() => insidePid(cli.child.pid ?? 0) || null);
-    // SIGHUP is heard by nothing but the program itself, and from the same moment as the others.
-    const hears = (): boolean => {
-      const mask = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
-      return (BigInt(`0x${mask}`) & 1n) !== 0n;
-    };
-    await eventually(hears);
-    process.kill(pid, 'SIGTERM');
-    const { code, stdout } = await cli.exit;
-    expect([code, stdout]).toEqual([0, '']);
-  });
-});
+    it('a signal that came while it started is not lost', async () => {
+      const { config } = folderWith(text());
+      const cli = new CliProcess(['start', '-c', config, ...LISTEN], { under: UNSHARE });
+      const pid = await eventually(() => insidePid(cli.child.pid ?? 0) || null);
+      // SIGHUP is heard by nothing but the program itself, and from the same moment as the others.
+      const hears = (): boolean => {
+        const mask = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
+        return (BigInt(`0x${mask}`) & 1n) !== 0n;
+      };
+      await eventually(hears);
+      process.kill(pid, 'SIGTERM');
+      const { code, stdout } = await cli.exit;
+      expect([code, stdout]).toEqual([0, '']);
+    });
+  },
+);

@@ -34,7 +34,8 @@ export function readMetrics(text: string): Map<string, ReadFamily> {
       const [, name = '', labels = '', value = ''] = LINE.exec(line) ?? [];
       const [family, { type, samples }] = current;
       const endings = type === 'histogram' || type === 'summary' ? ['', '_bucket', '_sum', '_count'] : [''];
-      if (family === '' || !endings.some((ending) => name === family + ending)) throw new Error(`astray: ${line}`);
+      if (family === '' || !endings.some((ending) => name === family + ending))
+        throw new Error(`astray: ${line}`);
       samples.push({ name, labels: readLabels(labels), value: value === '+Inf' ? Infinity : Number(value) });
     }
   }

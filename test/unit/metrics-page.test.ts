@@ -18,6 +18,7 @@ import type { MetricsSource, OpenSpaceNumbers, QueueNumbers } from '../../src/me
 import { readMetrics, valueOf } from '../support/metrics-text.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const FAMILIES = [DAEMON, FORWARDER_RESULTS, FORWARDERS, QUEUES, READINESS, SERVICES, SPACES].flat();
 
 function spread(bounds: number[], ...values: number[]): Histogram {
@@ -90,8 +91,8 @@ async function textOf(page: MetricsPage): Promise<string> {
 describe('the page', () => {
   it('has every family, with its kind and help, and nothing else', async () => {
     const found = readMetrics(await textOf(pageOf([queueNumbers('Q', 1)]).page));
-    const kinds = FAMILIES.map(({ name, kind, help }) => [name, kind, help]).sort();
-    expect([...found].map(([name, { type, help }]) => [name, type, help]).sort()).toEqual(kinds);
+    const kinds = FAMILIES.map(({ name, kind, help }) => `${name} ${kind} ${help}`).sort();
+    expect([...found].map(([name, { type, help }]) => `${name} ${type} ${help}`).sort()).toEqual(kinds);
   });
 
   it('reads labels and values from the numbers', async () => {
@@ -150,24 +151,28 @@ describe('the page', () => {
   it('has the figures of recovery and nothing of the daemon before there is one', async () => {
     const { page } = pageOf([]);
     page.source = null;
-    expect([...readMetrics(await textOf(page)).keys()].sort()).toEqual(READINESS.map(({ name }) => name).sort());
+    expect([...readMetrics(await textOf(page)).keys()].sort()).toEqual(
+      READINESS.map(({ name }) => name).sort(),
+    );
   });
 
   it('shows the process when it is to', async () => {
-    const nextTurn = async (): Promise<void> => {};
-    const page = new MetricsPage({ readiness: new Readiness(), nextTurn, ofProcess: true });
+    const page = new MetricsPage({
+      readiness: new Readiness(),
+      nextTurn: () => Promise.resolve(),
+      ofProcess: true,
+    });
     const names = [...readMetrics(await textOf(page)).keys()];
     expect(names).toEqual(expect.arrayContaining(['process_resident_memory_bytes', 'process_open_fds']));
   });
 });
 
 describe('what is written about the metrics', () => {
-  const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
   const known = new Set(FAMILIES.flatMap(namesOf));
 
   it('docs/operations.md lists every family once, with its kind and labels', () => {
     const rows = [...read('docs/operations.md').matchAll(/^\| `(tmqueue_\w+)` \| (\w+) \| ([^|]*) \|/gm)];
-    const listed = rows.map(([, name, kind, labels]) => [name, kind, labels?.trim()]);
+    const listed = rows.map(([, name, kind, labels]) => `${name} ${kind} ${labels?.trim()}`);
     const labelsOf = new Map<string, string[]>(
       [
         [READINESS, []],
@@ -184,16 +189,23 @@ describe('what is written about the metrics', () => {
         ]),
       ),
     );
-    const expected = FAMILIES.map(({ name, kind }) => [name, kind, (labelsOf.get(name) ?? []).join(', ')]);
+    const expected = FAMILIES.map(
+      ({ name, kind }) => `${name} ${kind} ${(labelsOf.get(name) ?? []).join(', ')}`,
+    );
     expect(listed.sort()).toEqual(expected.sort());
   });
 
-  it.each(['config/grafana/tmqueue.json', 'config/prometheus/alerts.yml'])('%s names what is there', (file) => {
-    const named = [...new Set([...read(file).matchAll(/\b(?:tmqueue|process|nodejs)_\w+/g)].map(([name]) => name))];
-    const own = named.filter((name) => name.startsWith('tmqueue_'));
-    expect(own.length).toBeGreaterThan(3);
-    expect(own.filter((name) => !known.has(name))).toEqual([]);
-  });
+  it.each(['config/grafana/tmqueue.json', 'config/prometheus/alerts.yml'])(
+    '%s names what is there',
+    (file) => {
+      const named = [
+        ...new Set([...read(file).matchAll(/\b(?:tmqueue|process|nodejs)_\w+/g)].map(([name]) => name)),
+      ];
+      const own = named.filter((name) => name.startsWith('tmqueue_'));
+      expect(own.length).toBeGreaterThan(3);
+      expect(own.filter((name) => !known.has(name))).toEqual([]);
+    },
+  );
 });
 
 function namesOf({ name, kind }: { name: string; kind: string }): string[] {
