@@ -42,8 +42,12 @@ export async function openSpace(
   const { last } = store.stat();
   if (last < to) throw endsEarly(last, to);
   const time = new SpaceClock(ports.clock);
-  time.ids = new IdTimes(() => space.messages.latest);
-  if (known !== null) time.learn(known);
+  const ids = new IdTimes(() => space.messages.latest);
+  time.ids = ids;
+  if (known !== null) {
+    time.learn(known);
+    ids.note(known.space);
+  }
   const replay = new Replay(space);
   progress.beginLog(after);
   let tail = 0;
@@ -53,6 +57,7 @@ export async function openSpace(
     if (batch.kind === 'takeover') continue;
     time.learn(batch.time);
     replay.batch(batch);
+    ids.note(batch.time.space);
     tail += batch.records.bytes[0]?.length ?? 0;
     const turn = progress.at(batch.pos);
     if (turn !== null) await turn;

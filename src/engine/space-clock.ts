@@ -13,7 +13,7 @@ export class SpaceClock {
   private monoAtBase: number;
   private lastWall = 0;
   private lastSpace = 0;
-  /** Takes note of every batch, as soon as there is a space. */
+  /** Takes note of every batch that is stamped, as soon as there is a space. */
   ids: IdTimes | null = null;
 
   constructor(clock: Clock) {
@@ -25,7 +25,6 @@ export class SpaceClock {
   learn(time: BatchTime): void {
     this.lastSpace = Math.max(this.lastSpace, time.space);
     this.lastWall = time.wall;
-    this.ids?.note(time.space);
   }
 
   /** Ends replay: the time since the last logged pair has passed, by the wall clock. */

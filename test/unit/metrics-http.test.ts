@@ -15,7 +15,10 @@ interface Listening {
   readonly get: (path: string, options?: RequestInit) => Promise<Response>;
 }
 
-async function listening(page: () => Promise<Buffer[]>, limits = LIMITS): Promise<Listening> {
+async function listening(
+  page: () => Promise<Buffer[]>,
+  limits: Record<keyof typeof HTTP_LIMIT, number> = LIMITS,
+): Promise<Listening> {
   const readiness = new Readiness();
   const ulog = { info: () => {}, warn: () => {}, error: () => {} };
   const ports = { page: { make: page, contentType: 'text/plain; version=0.0.4' }, readiness, ulog, limits };
