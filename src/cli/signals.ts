@@ -5,10 +5,13 @@ const HEARD = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 export type HeardSignal = (typeof HEARD)[number];
 
 const early: HeardSignal[] = [];
+let isHearing = false;
 let take: ((signal: HeardSignal) => void) | null = null;
 
 /** From now on none of them ends the process. */
 export function hearSignals(): void {
+  if (isHearing) return;
+  isHearing = true;
   for (const signal of HEARD) {
     process.on(signal, () => {
       if (take === null) early.push(signal);
@@ -19,6 +22,7 @@ export function hearSignals(): void {
 
 /** Hands over those that came, and each that comes. */
 export function takeSignals(run: (signal: HeardSignal) => void): void {
+  hearSignals();
   take = run;
   for (const signal of early.splice(0)) run(signal);
 }

@@ -23,8 +23,8 @@ import {
 } from './families.ts';
 import type { MetricsSource, Spread } from './source.ts';
 
-/** Subjects read and written in one go: one or two milliseconds. */
-const SLICE_SUBJECTS = 64;
+/** Subjects read and written in one go: about a millisecond. */
+const SLICE_SUBJECTS = 24;
 
 interface Sample {
   readonly value: number;
@@ -114,7 +114,7 @@ export class MetricsPage {
     metric.samples = samples;
     const text = await this.registry.getSingleMetricAsString(family.name);
     metric.samples = [];
-    return Buffer.from(`${isFirst ? text : text.split('\n').slice(HEAD_LINES).join('\n')}\n`);
+    return Buffer.from(`${isFirst ? text : withoutHead(text)}\n`);
   }
 
   private metricOf<T>({ name, kind, help }: Family<T>): Gathered {
@@ -134,7 +134,10 @@ interface Part<T> {
   readonly labelsOf: (subject: T) => Labels;
 }
 
-const HEAD_LINES = 2;
+/** Without the two lines of help and type. */
+function withoutHead(text: string): string {
+  return text.slice(text.indexOf('\n', text.indexOf('\n') + 1) + 1);
+}
 
 function serverLabels({ srvgrp, srvid }: { srvgrp: string; srvid: number }): Labels {
   return { srvgrp, srvid: String(srvid) };

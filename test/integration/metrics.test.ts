@@ -1,6 +1,7 @@
 // The metrics of a daemon at work: each figure is what was done, counted beside it; after a restart counters begin anew and depths are what is there.
 import { describe, expect, it } from 'vitest';
 import { TPFLAG, TPQ } from '../../clients/typescript/index.ts';
+import { type FileIo, nodeFileIo } from '../../src/wal/local/file-io.ts';
 import { daemonForTest, eventually, type InProcess } from '../support/in-process.ts';
 import { type ReadFamily, valueOf } from '../support/metrics-text.ts';
 import { codeOf, put, putId, take } from './helpers.ts';
@@ -173,5 +174,29 @@ describe('the metrics', () => {
       valueOf(found, 'tmqueue_space_live_bytes'),
     );
     expect(valueOf(empty, 'tmqueue_space_messages')).toBe(0);
+  });
+
+  it('and readiness say when the log of a space has failed', async () => {
+    let fails = false;
+    const failure = (): Error =>
+      Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'fdatasync' });
+    const io: FileIo = {
+      ...nodeFileIo,
+      fdatasyncSync: (fd) => {
+        if (fails) throw failure();
+        nodeFileIo.fdatasyncSync(fd);
+      },
+      fdatasync: (fd) => (fails ? Promise.reject(failure()) : nodeFileIo.fdatasync(fd)),
+    };
+    const daemon = await daemonForTest({ spaces: [{ queues: ['Q'] }] }, { device: { io } });
+    const ctx = await daemon.join();
+    await put(ctx, 'Q', 'x');
+    expect([daemon.readiness, valueOf(await daemon.metrics(), 'tmqueue_ready')]).toEqual(['ready', 1]);
+    fails = true;
+    expect(await codeOf(put(ctx, 'Q', 'y'))).toBe('QMESYSTEM');
+    const found = await daemon.metrics();
+    expect(daemon.readiness).toBe('failed: the log of queue space QSPACE failed');
+    expect([valueOf(found, 'tmqueue_ready'), valueOf(found, 'tmqueue_space_up')]).toEqual([0, 0]);
+    expect(daemon.failures.splice(0)).toHaveLength(1);
   });
 });

@@ -103,26 +103,29 @@ describe('health', () => {
 });
 
 describe('a signal (C27)', () => {
-  it.each<[number, readonly NodeJS.Signals[]]>([
-    [0, ['SIGTERM']],
-    [10, ['SIGHUP', 'SIGTERM']],
-    [50, ['SIGINT', 'SIGTERM']],
-    [200, ['SIGTERM', 'SIGTERM']],
-    [1000, ['SIGHUP', 'SIGINT']],
-  ])('%i ms after exec, %j: it ends as is written, and the next start is clean', async (delayMs, signals) => {
+  it('at any moment after exec ends it as is written, and the next start is clean', async () => {
     const { config } = folderWith(text());
-    const cli = new CliProcess(['start', '-c', config, ...LISTEN, ...METRICS]);
-    await pause(delayMs);
-    for (const signal of signals) cli.signal(signal);
-    const { code } = await cli.exit;
-    // Before it hears signals the system ends it by the first.
-    const isEarly = cli.child.signalCode === signals[0];
-    expect([code, isEarly]).toEqual(isEarly ? [null, true] : [0, false]);
-    const next = new CliProcess(['start', '-c', config, ...LISTEN]);
-    await next.ready();
-    expect(next.stderr).not.toMatch(/"level":(40|50)/);
-    next.signal('SIGTERM');
-    expect((await next.exit).code).toBe(0);
+    const moments: readonly [number, readonly NodeJS.Signals[]][] = [
+      [0, ['SIGTERM']],
+      [10, ['SIGHUP', 'SIGTERM']],
+      [50, ['SIGINT', 'SIGTERM']],
+      [200, ['SIGTERM', 'SIGTERM']],
+      [1000, ['SIGHUP', 'SIGINT']],
+    ];
+    for (const [delayMs, signals] of moments) {
+      const cli = new CliProcess(['start', '-c', config, ...LISTEN, ...METRICS]);
+      await pause(delayMs);
+      for (const signal of signals) cli.signal(signal);
+      const { code, stderr } = await cli.exit;
+      // Before it hears signals the system ends it by the first.
+      const isEarly = cli.child.signalCode === signals[0];
+      expect([delayMs, code, isEarly]).toEqual([delayMs, isEarly ? null : 0, isEarly]);
+      expect(stderr).not.toMatch(/"level":(40|50)/);
+    }
+    const last = await startCli(config, ...LISTEN);
+    last.signal('SIGTERM');
+    const { code, stderr } = await last.exit;
+    expect([code, /"level":(40|50)/.test(stderr)]).toEqual([0, false]);
   });
 
   it('answers 500 dequeues that wait, although a client of health and one of the queues are half open', async () => {
@@ -305,7 +308,7 @@ describe('the service manager', () => {
   });
 
   it('is not known to the commands that the daemon runs', async () => {
-    const threshold = { name: 'Q', more: 'HIGH="1m" LOW="0m" CMD="env >said"' };
+    const threshold = { name: 'Q', more: 'HIGH="1m" LOW="0m" CMD="env >part; mv part said"' };
     const { config, dir } = folderWith(ubbText({ spaces: [{ queues: [threshold] }] }));
     const cli = new CliProcess(['start', '-c', config, '--json', ...LISTEN], { env: standIn(dir).env });
     const { address } = JSON.parse(await cli.ready()) as { address: string };
@@ -330,11 +333,11 @@ const mayUnshare = spawnSync('unshare', [...UNSHARE.slice(1), 'true']).status ==
 describe.skipIf(!mayUnshare)(
   'as process 1 of a pid namespace (skipped where unshare is not permitted)',
   () => {
-    it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])('it ends with 0 by %s', async (signal) => {
+    it('it ends with 0 by a signal', async () => {
       const { config } = folderWith(text());
       const cli = new CliProcess(['start', '-c', config, '--json', ...LISTEN], { under: UNSHARE });
       expect(JSON.parse(await cli.ready())).toMatchObject({ ready: true, pid: 1 });
-      process.kill(insidePid(cli.child.pid ?? 0), signal);
+      process.kill(insidePid(cli.child.pid ?? 0), 'SIGTERM');
       expect((await cli.exit).code).toBe(0);
     });
 
@@ -354,3 +357,53 @@ describe.skipIf(!mayUnshare)(
     });
   },
 );
+
+/** Where the installed program, its configuration and its data lie in the files of config/, and here. */
+function placedHere(word: string, folder: string): string {
+  return word
+    .replace(/^\/etc\/tmqueue\/ubbconfig$/, join(folder, 'ubbconfig'))
+    .replace(/^\/var\/lib\/tmqueue$/, folder)
+    .replace(/:\d+$/, ':0');
+}
+
+describe('what config/ starts', () => {
+  const read = (file: string): string =>
+    readFileSync(join(import.meta.dirname, '../../config', file), 'utf8');
+
+  it('as an image is this program, as a plain user, and it becomes ready', async () => {
+    const file = read('Dockerfile');
+    const listOf = (instruction: string): string[] =>
+      JSON.parse(new RegExp(`^${instruction} (\\[.*\\])$`, 'm').exec(file)?.[1] ?? '[]') as string[];
+    expect(listOf('ENTRYPOINT')).toEqual(['node', '/opt/tmqueue/dist/src/cli/tmqueue.js']);
+    expect(/^USER (\d+):/m.exec(file)?.[1]).toMatch(/^[1-9]\d*$/);
+    const copied = [...file.matchAll(/^COPY --from=build (.*) \S+$/gm)].flatMap(([, from = '']) =>
+      from.split(' '),
+    );
+    expect(copied.length).toBeGreaterThan(4);
+    const missing = copied.filter(
+      (from) => !existsSync(from.replace(/^\/build/, join(import.meta.dirname, '../..'))),
+    );
+    expect(missing).toEqual([]);
+    await becomesReady(listOf('CMD'));
+  });
+
+  it('as a unit is this program, and systemd can follow it', async () => {
+    const unit = read('tmqueue.service');
+    const words = /^ExecStart=\/usr\/bin\/tmqueue (.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+    expect(unit).toMatch(/^Type=notify$/m);
+    expect(unit).toMatch(/^NotifyAccess=all$/m);
+    await becomesReady(words);
+  });
+
+  async function becomesReady(words: readonly string[]): Promise<void> {
+    const { dir } = folderWith(readFileSync(join(import.meta.dirname, '../../ubbconfig.example'), 'utf8'));
+    const placed = words.map((word) => placedHere(word, dir));
+    const listen = placed.includes('--listen') ? [] : LISTEN;
+    const cli = new CliProcess([...placed, ...listen, '--json']);
+    const { metrics } = JSON.parse(await cli.ready()) as { metrics: string };
+    const port = Number(/:(\d+)$/.exec(metrics)?.[1]);
+    expect(await ask(port, '/readyz')).toEqual([200, 'ready']);
+    cli.signal('SIGTERM');
+    expect((await cli.exit).code).toBe(0);
+  }
+});

@@ -131,6 +131,11 @@ export class InProcess {
     return found;
   }
 
+  /** What `/readyz` says. */
+  get readiness(): string {
+    return this.daemon?.readiness.text ?? 'down';
+  }
+
   /** What its metrics page shows. */
   async metrics(): Promise<Map<string, ReadFamily>> {
     if (this.daemon === null) throw new Error('the daemon does not run');
