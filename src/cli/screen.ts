@@ -46,9 +46,7 @@ export class Screen {
   /** Shows these lines in place of the last ones. */
   draw(lines: readonly string[]): void {
     // No line feed behind the last: the screen would move.
-    this.ports.output.write(
-      `${HOME}${lines.map((line) => `${line}${CLEAR_LINE}`).join('\n')}${CLEAR_REST}`,
-    );
+    this.ports.output.write(`${HOME}${lines.map((line) => `${line}${CLEAR_LINE}`).join('\n')}${CLEAR_REST}`);
   }
 
   readonly close = (): void => {

@@ -20,6 +20,10 @@ function importsOf(file: string): string[] {
   const found = text(file).matchAll(/^(?:import|export)[^;'"]*?from\s+'([^']+)'|^import\s+'([^']+)'/gms);
   return [...found].map((match) => match[1] ?? match[2] ?? '');
 }
+/** What is loaded when it is wanted. */
+function laterImportsOf(file: string): string[] {
+  return [...text(file).matchAll(/\bimport\('([^']+)'\)/g)].map((match) => match[1] ?? '');
+}
 /** `src/queue` for src/queue/decide.ts, `proto` for proto/codes.ts. */
 function roomOf(file: string): string {
   const parts = file.split('/');
@@ -97,7 +101,7 @@ describe('the house', () => {
     const wrong: string[] = [];
     for (const file of sources) {
       const room = roomOf(file);
-      for (const name of importsOf(file)) {
+      for (const name of [...importsOf(file), ...laterImportsOf(file)]) {
         if (!name.startsWith('.')) continue;
         const target = relative(ROOT, join(ROOT, dirname(file), name));
         const open = target === 'proto/codes.ts' || roomOf(target) === room;
@@ -193,7 +197,7 @@ describe('a file', () => {
   it('is imported by another, or is where a program starts', () => {
     const imported = new Set(
       [...sources, ...filesBelow('test', '.ts')].flatMap((file) =>
-        importsOf(file)
+        [...importsOf(file), ...laterImportsOf(file)]
           .filter((name) => name.startsWith('.'))
           .map((name) => relative(ROOT, join(ROOT, dirname(file), name))),
       ),
