@@ -1,8 +1,8 @@
 // Cuts a byte stream into frames: u32 big-endian length, then that many bytes. Owns the pieces of a frame that has not wholly arrived.
 // Invariants: a length is checked against the cap before memory is taken; a frame inside one chunk is not copied; one that spans chunks is
-// copied once into a buffer of its own (twice only the first 64 KiB of one above 256 KiB), so the work is linear in the bytes for every split of the stream.
-// A frame's bytes are never overwritten afterwards: views of it stay valid as long as they are held (and pin the chunk they are in).
-// Must not know what a frame means.
+// copied once into a buffer of its own (twice only the first 64 KiB of one above 256 KiB), so the work is linear in the bytes for every
+// split of the stream. A frame's bytes are never overwritten afterwards: views of it stay valid as long as they are held (and pin the chunk
+// they are in). Must not know what a frame means.
 //
 //      0        4
 //     +--------+------------------- … ---+

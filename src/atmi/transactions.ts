@@ -107,7 +107,18 @@ export interface TransactionParts {
   readonly last?: number;
 }
 
+/** How transactions ended since the start, each counted once; not those in which a forwarder found nothing. */
+export interface TransactionCounts {
+  committed: number;
+  /** Asked for, or because a connection ended. */
+  rolledBack: number;
+  timedOut: number;
+  /** Made rollback-only by a failure, or could not be committed. */
+  failed: number;
+}
+
 export class Transactions {
+  readonly counts: TransactionCounts = { committed: 0, rolledBack: 0, timedOut: 0, failed: 0 };
   private readonly clock: Clock;
   private readonly limits: TransactionLimits;
   private readonly timers: TimerQueue;
@@ -241,7 +252,10 @@ export class Transactions {
     const complete = when !== TP_CMT.TP_CMT_LOGGED;
     this.end(transaction);
     const ending = this.twoPhase.commit(transaction.id, parts, { remember, complete });
-    if (ending === null) transaction.undone = this.twoPhase.rollback(parts, QME.QMESYSTEM);
+    if (ending === null) {
+      this.counts.failed++;
+      transaction.undone = this.twoPhase.rollback(parts, QME.QMESYSTEM);
+    } else this.counts.committed++;
     return ending;
   }
 
@@ -252,6 +266,8 @@ export class Transactions {
       return transaction.undone;
     }
     const { parts } = transaction;
+    // One without a time limit is a forwarder's that has no message.
+    if (transaction.deadline !== null) this.counts.rolledBack++;
     this.end(transaction);
     return this.stopping ? NOTHING : this.undo(parts, TPERRNO.TPGOTSIG, cause);
   }
@@ -297,6 +313,8 @@ export class Transactions {
   private doom(transaction: Transaction, failure: Failure): void {
     if (transaction.state !== 'active' || this.stopping) return;
     transaction.state = 'rollback-only';
+    if (failure === TPERRNO.TPETIME) this.counts.timedOut++;
+    else this.counts.failed++;
     this.disarm(transaction);
     const { parts } = transaction;
     transaction.parts = [];

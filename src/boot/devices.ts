@@ -68,8 +68,14 @@ export class Devices {
     this.sync = new SyncStrategy(options.sync ?? 'auto', ports.clock);
   }
 
-  /** Opens a space, creating what is declared and missing. Rejects with a sentence that names the space and its device. */
-  async open(plan: SpacePlan, signal: AbortSignal): Promise<SpaceEngine> {
+  /**
+   * Opens a space, creating what is declared and missing. `onProgress` is told the share that is read. Rejects with a sentence that names the
+   * space and its device.
+   */
+  async open(
+    plan: SpacePlan,
+    { signal, onProgress }: { signal: AbortSignal; onProgress: (share: number) => void },
+  ): Promise<SpaceEngine> {
     const dir = join(plan.device, spaceDirectoryName(plan.name));
     if (!plan.declared && !(await hasDirectory(this.io, dir))) {
       throw new Error(
@@ -82,7 +88,8 @@ export class Devices {
     await this.lock(plan.device);
     const { ulog } = this.ports;
     const store = await this.openLog(dir, this.options.segmentBytes);
-    const engine = await openSpace(store, signal, this.ports).catch(async (error: unknown) => {
+    const ports = { ...this.ports, onProgress };
+    const engine = await openSpace(store, signal, ports).catch(async (error: unknown) => {
       await store.close();
       throw error;
     });

@@ -40,7 +40,12 @@ export interface LogBeginning {
 export async function restore(
   store: LogBeginning,
   make: () => QueueSpace,
-  ports: { readonly ulog: Ulog; readonly signal: AbortSignal },
+  ports: {
+    readonly ulog: Ulog;
+    readonly signal: AbortSignal;
+    /** So many bytes of it are read. */
+    readonly onRead?: (bytes: number, info: SnapshotInfo) => void;
+  },
 ): Promise<Restored> {
   const { first } = store.stat();
   for (const info of await store.snapshots.list()) {
@@ -49,7 +54,12 @@ export async function restore(
     try {
       if (info.unreadable !== undefined) throw new Error(info.unreadable);
       const reader = new Reader(make(), { rowsMax: info.bytes / ROW_BYTES_MIN, signal: ports.signal });
-      for await (const chunk of store.snapshots.read(info.id)) reader.take(chunk);
+      let bytes = 0;
+      for await (const chunk of store.snapshots.read(info.id)) {
+        reader.take(chunk);
+        bytes += chunk.length;
+        ports.onRead?.(bytes, info);
+      }
       return reader.end(info);
     } catch (error) {
       ports.signal.throwIfAborted();

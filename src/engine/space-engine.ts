@@ -69,8 +69,8 @@ export class SpaceEngine {
   readonly prepared: PreparedBranches;
   readonly endings: Endings;
   readonly redrives: Redrives = new Redrives(this);
-  private readonly reclaim: Reclaim;
-  private readonly checkpointer: Checkpointer;
+  readonly reclaim: Reclaim;
+  readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
   private restatedBytes = 0;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };

@@ -227,7 +227,7 @@ function applyRemoved(space: QueueSpace, event: Removed): void {
   if (detail !== NONE) giveDetail(space, entry, detail);
   if (corrid !== NONE) space.corrids.give(corrid);
   if (event.reason === REMOVAL.DEQUEUED) queue.dequeued++;
-  if (event.reason === REMOVAL.EXPIRED) queue.expired++;
+  else countEnd(queue, event.reason);
   if (event.persistent) queue.lastBatch = space.batch;
   entries.give(entry);
   messages.give(message);
@@ -239,10 +239,18 @@ function giveDetail({ details, provenance }: QueueSpace, entry: number, detail: 
   details.give(detail);
 }
 
+function countEnd(queue: Queue, reason: Removal): void {
+  if (reason === REMOVAL.EXPIRED) queue.expired++;
+  if (reason === REMOVAL.DROPPED) queue.dropped++;
+  if (reason === REMOVAL.PURGED) queue.purged++;
+}
+
 function applyRetried(space: QueueSpace, event: Retried): void {
   const entry = space.entryById(event.id);
   if (entry === NONE) return;
   leaveState(space, entry);
+  // One that ought to have moved waits with the count that it had.
+  if (event.retries > space.entries.retries.get(entry)) space.queueOf(entry).retried++;
   if (event.persistent) noteChange(space, space.queueOf(entry));
   space.entries.retries.set(entry, event.retries);
   space.entries.dueMs.set(entry, event.dueMs);
@@ -265,6 +273,7 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   const length = messages.length.get(message);
   leaveState(space, entry);
   leavePlace(space, entry, source);
+  source.moved++;
   space.count(entry, length, -1);
   space.msgids.remove(message);
   messages.setId(message, event.newId);
