@@ -43,6 +43,18 @@ export interface QueuePage {
   readonly more: boolean;
 }
 
+/** What a request of administration is about; what is not given is empty. */
+export interface AdminQuestion {
+  readonly qspace?: string | undefined;
+  readonly qname?: string | undefined;
+  readonly members?: Members | undefined;
+}
+
+export interface AdminAnswer {
+  readonly members: Members;
+  readonly items: readonly Members[];
+}
+
 /** How requests are sent: the context's matter. */
 export type AskAdmin = (operation: string, request: Admin) => Promise<AdminReply>;
 

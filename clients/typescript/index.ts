@@ -18,6 +18,8 @@ export type { QueueInfo, QueueSettings, ServerInfo, SpaceInfo } from '../../prot
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {
+  type AdminAnswer,
+  type AdminQuestion,
   type DestroyOptions,
   type Directions,
   type ListOptions,

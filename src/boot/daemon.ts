@@ -25,6 +25,7 @@ import { LogError } from '../wal/log-store.ts';
 import { adviceFor } from './advice.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
 import { thisMachine, type Machine } from './machine.ts';
+import { HostedDevices } from './hosted-devices.ts';
 import { knownServers, type PlacedForwarder } from './servers.ts';
 import { VERSION } from './version.ts';
 
@@ -74,6 +75,7 @@ export class Daemon {
   private readonly services: Services;
   private readonly unsolicited: UnsolicitedMessages;
   private readonly devices: Devices;
+  private readonly hosted: HostedDevices;
   private readonly timers: TimerQueue;
   private readonly forwarders: PlacedForwarder[] = [];
   private readonly engines: SpaceEngine[] = [];
@@ -114,6 +116,8 @@ export class Daemon {
         address: this.ownAddress,
       });
     this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
+    const spaces = this.devices.spacePorts();
+    this.hosted = new HostedDevices({ spaces, served: () => this.tmqueue.spaces(), ulog });
   }
 
   /** Starts everything; rejects with a sentence for the operator, after releasing what was taken. */
@@ -151,6 +155,7 @@ export class Daemon {
     }
     await this.recover();
     await this.devices.warnOfLeftBehind(plan.spaces);
+    for (const path of this.devices.paths()) this.hosted.add(path);
     const listener = new Listener({
       clock: this.ports.clock,
       ulog: this.ports.ulog,
@@ -164,6 +169,7 @@ export class Daemon {
       this.checkReach(endpoint);
       this.addresses.push(await listener.listen(endpoint));
     }
+    await this.devices.noteAddress(this.ownAddress === null ? null : formatAddress(this.ownAddress));
     for (const { forwarder } of this.forwarders) forwarder.start();
     this.devices.warmUp();
   }
@@ -252,7 +258,12 @@ export class Daemon {
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const servers = knownServers(plan, this.forwarders);
-    const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), servers: () => servers, ulog });
+    const admin = new AdminRequests({
+      spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
+      servers: () => servers,
+      device: (path) => this.hosted.find(path),
+      ulog,
+    });
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
@@ -295,6 +306,8 @@ export class Daemon {
   private async shutDown(reason: string): Promise<void> {
     const { clock } = this.ports;
     for (const { forwarder } of this.forwarders) forwarder.stop();
+    // A disk that fails now is no reason to stop stopping.
+    await this.devices.noteAddress(null).catch(() => {});
     const until = clock.monoMs() + STOP_MS / 2;
     while (this.forwarders.some(({ forwarder }) => forwarder.isBusy) && clock.monoMs() < until) {
       await new Promise<void>((resolve) => {
@@ -306,6 +319,7 @@ export class Daemon {
     await Promise.all(this.engines.map((engine) => engine.quiesce()));
     await this.twoPhase.idle();
     await this.listener?.close(reason);
+    await this.hosted.close();
     for (const engine of this.engines) await engine.close();
     await this.twoPhase.tlog?.close();
     this.devices.close();
@@ -315,6 +329,9 @@ export class Daemon {
   }
 }
 
+function formatAddress({ host, port }: Endpoint): string {
+  return `//${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
 function isAnyHost(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }

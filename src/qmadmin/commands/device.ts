@@ -41,8 +41,9 @@ export const lidl = command<{ dlindex?: number }, object>({
     const shown = dlindex === undefined ? rows : rows.slice(dlindex, dlindex + 1);
     for (const line of formatTable([['INDEX', 'DEVICE', 'OFFSET', 'PAGES'], ...shown])) shell.print(line);
     if (!shell.verbose) return;
-    for (const { space, pages } of contents.extents)
-      shell.print(`taken by ${quoteWord(space)}: ${pages} pages`);
+    const taken = new Map<string, number>();
+    for (const { space, pages } of contents.extents) taken.set(space, (taken.get(space) ?? 0) + pages);
+    for (const [space, pages] of taken) shell.print(`taken by ${quoteWord(space)}: ${pages} pages`);
     shell.print(`free: ${freePages(contents)} pages`);
   },
 });

@@ -79,17 +79,17 @@ export const qcreate = command<QueueAnswers & { order: string }, QueueOptions>({
   async run(shell, answers, options) {
     const space = openSpaceOf(shell);
     const { name, order } = answers;
-    const queues = space.queues();
+    const queues = await space.queues();
     if (queues.some(({ attributes }) => attributes.name === name)) {
       throw new RefusedError(`queue ${quoteWord(name)} exists already; nothing was changed (1216)`);
     }
-    const { queues: most } = space.attributes();
+    const { queues: most } = await space.attributes();
     if (most > 0 && queues.length >= most) {
       throw new RefusedError(
         `queue space ${quoteWord(space.name)} was created for ${most} queues and has them (1216)`,
       );
     }
-    await space.defineQueue({ ...changed({ ...QUEUE_DEFAULTS, name, order }, answers, options) });
+    await space.createQueue(changed({ ...QUEUE_DEFAULTS, name, order }, answers, options));
     shell.tell(`queue ${quoteWord(name)} was created`);
   },
 });
@@ -101,8 +101,8 @@ export const qchange = command<QueueAnswers, QueueOptions>({
   arguments: { ...NAME, ...REST },
   options: OPTIONS,
   async run(shell, answers, options) {
-    const { attributes } = queueOf(shell, answers.name);
-    await openSpaceOf(shell).defineQueue(changed(attributes, answers, options));
+    const { attributes } = await queueOf(shell, answers.name);
+    await openSpaceOf(shell).changeQueue(changed(attributes, answers, options));
     shell.tell(`queue ${quoteWord(answers.name)} was changed`);
   },
 });
@@ -150,8 +150,8 @@ export const qinfo = command<{ name?: string }, object>({
   summary: 'count the messages of every queue of the open space, or of one; verbose adds how it was created',
   arguments: { name: { subject: 'queue name', omittable: true, parse: queueName } },
   options: {},
-  run(shell, { name }) {
-    const views = name === undefined ? openSpaceOf(shell).queues() : [queueOf(shell, name)];
+  async run(shell, { name }) {
+    const views = name === undefined ? await openSpaceOf(shell).queues() : [await queueOf(shell, name)];
     for (const view of views) {
       shell.print(summaryOf(view));
       if (shell.verbose) for (const line of parametersOf(view.attributes)) shell.print(`  ${line}`);
@@ -159,9 +159,9 @@ export const qinfo = command<{ name?: string }, object>({
   },
 });
 
-function queueOf(shell: Shell, name: string): QueueView {
+async function queueOf(shell: Shell, name: string): Promise<QueueView> {
   const space = openSpaceOf(shell);
-  const found = space.queues().find(({ attributes }) => attributes.name === name);
+  const found = await space.queue(name);
   if (found !== undefined) return found;
   throw new RefusedError(`queue space ${quoteWord(space.name)} has no queue ${quoteWord(name)}`);
 }

@@ -3,7 +3,7 @@ import { SPACE_DEFAULTS, type SpaceAttributes } from '../../queue/attributes.ts'
 import { LogError } from '../../wal/log-store.ts';
 import { formatTable } from '../listing.ts';
 import { command, type Option, type Shell } from '../command.ts';
-import { RefusedError } from '../port.ts';
+import { RefusedError, type SpacePort } from '../port.ts';
 import { errorQueueName, LONG_MAX, memory, number, spaceName, yesOrNo } from '../values.ts';
 import { quoteWord } from '../words.ts';
 
@@ -120,10 +120,10 @@ export const qspacelist = command<{ name?: string }, object>({
   arguments: { name: { subject: 'queue space name', omittable: true, parse: spaceName } },
   options: {},
   async run(shell, { name }) {
-    const names = name === undefined ? await shell.device.spaces() : [name];
+    const spaces = name === undefined ? await shell.device.spaces() : [{ name }];
     const rows: string[][] = [];
     const unread: string[] = [];
-    for (const one of names) {
+    for (const { name: one } of spaces) {
       try {
         rows.push(rowOf(await attributesIn(shell, one), shell.verbose));
       } catch (error) {
@@ -139,14 +139,8 @@ export const qspacelist = command<{ name?: string }, object>({
   },
 });
 
-async function attributesIn(shell: Shell, name: string): Promise<SpaceAttributes> {
-  if (shell.space?.name === name) return shell.space.attributes();
-  const space = await shell.device.openSpace(name);
-  try {
-    return space.attributes();
-  } finally {
-    await space.close();
-  }
+function attributesIn(shell: Shell, name: string): Promise<SpaceAttributes> {
+  return shell.space?.name === name ? shell.space.attributes() : shell.device.attributes(name);
 }
 
 function rowOf(space: SpaceAttributes, verbose: boolean): string[] {
@@ -188,13 +182,22 @@ export const qopen = command<{ name: string }, object>({
   arguments: { name: { subject: 'queue space name', parse: spaceName } },
   options: {},
   async run(shell, { name }) {
-    if (shell.space?.name === name && !shell.space.failed) return;
+    if (shell.space?.name === name && (await isUsable(shell.space))) return;
     // First of all: when this fails, no later command may work on the space before.
     await closeSpace(shell);
     shell.space = await shell.device.openSpace(name);
-    shell.tell(`queue space ${quoteWord(name)} is open`);
+    shell.tell(`queue space ${quoteWord(name)} is open, ${shell.device.reached}`);
   },
 });
+
+/** Whether what is open still is: the log may have failed, the daemon may be another one. */
+async function isUsable(space: SpacePort): Promise<boolean> {
+  if (space.failed) return false;
+  return space.attributes().then(
+    () => true,
+    () => false,
+  );
+}
 
 export const qclose = command<object, object>({
   name: 'qclose',

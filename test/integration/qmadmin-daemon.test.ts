@@ -1,0 +1,258 @@
+// qmadmin on a device that a running daemon holds: the same commands with the same words, through the daemon; and a daemon that comes or goes
+// during a session.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Input, LineSource } from '../../src/qmadmin/lines.ts';
+import { deviceHolder } from '../../src/wal/local/device-lock.ts';
+import { InProcess } from '../support/in-process.ts';
+import { localDevice, reachableDevice, runLines, runScript, type Ran } from '../support/qmadmin.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const SHARED = process.env['TMQUEUE_SHARED'] ?? join(import.meta.dirname, '../../../shared');
+const UBB = `*RESOURCES
+MASTER SITE1
+MODEL SHM
+IPCKEY 52617
+*MACHINES
+"localhost" LMID=SITE1 APPDIR="."
+*GROUPS
+QUE1 LMID=SITE1 GRPNO=1 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:dev:SERVED"
+*SERVERS
+TMQUEUE SRVGRP=QUE1 SRVID=20 CLOPT="-s ALIAS:TMQUEUE"
+`;
+const SPACE = 'qspc SP 230458 100 4 5 5 200 ERR y 16';
+
+interface Place {
+  readonly path: string;
+  readonly daemon: InProcess;
+  readonly run: (...script: string[]) => Promise<Ran>;
+}
+
+/** A daemon that serves SERVED, with a queue Q, on a device of 2000 pages, of which 1900 are free. */
+async function withDaemon(): Promise<Place> {
+  const daemon = new InProcess(UBB);
+  onTestFinished(() => daemon.remove());
+  const path = `${daemon.dir}/dev`;
+  const made = await runScript(
+    [
+      `crdl ${path} 0 2000`,
+      'qspc -n 20000b SERVED 230400 100 5 5 5 100 ERR n 16',
+      'qopen SERVED',
+      'qcr Q fifo none 0 0 100% 0 ""',
+    ],
+    localDevice(path),
+  );
+  expect(made.err).toEqual([]);
+  await daemon.start();
+  return { path, daemon, run: (...script) => session(path, script) };
+}
+
+async function session(path: string, script: readonly string[] | string): Promise<Ran> {
+  const device = reachableDevice(path);
+  try {
+    return await runScript(script, device);
+  } finally {
+    await device.close();
+  }
+}
+
+/** A script that can do something between its lines. */
+class Lines implements LineSource {
+  readonly isTerminal = false;
+  private readonly steps: (string | (() => Promise<void>))[];
+  private number = 0;
+
+  constructor(steps: (string | (() => Promise<void>))[]) {
+    this.steps = [...steps];
+  }
+
+  async next(): Promise<Input> {
+    for (;;) {
+      const step = this.steps.shift();
+      if (step === undefined) return { kind: 'end' };
+      if (typeof step === 'string') return { kind: 'line', text: step, number: ++this.number };
+      await step();
+    }
+  }
+
+  lend<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  close(): void {}
+}
+
+async function runSteps(path: string, ...steps: (string | (() => Promise<void>))[]): Promise<Ran> {
+  const device = reachableDevice(path);
+  try {
+    return await runLines(new Lines(steps), device);
+  } finally {
+    await device.close();
+  }
+}
+
+describe('a daemon', () => {
+  it('says in the lock where it can be reached, and no more when it stops', async () => {
+    const { path, daemon } = await withDaemon();
+    const holder = { pid: String(process.pid), address: daemon.address, device: path };
+    expect(deviceHolder(path)).toEqual(holder);
+    const device = reachableDevice(path);
+    await device.check();
+    expect(device.reached).toBe(`through the running daemon (pid ${process.pid}, ${daemon.address})`);
+    await device.close();
+    await daemon.stop();
+    expect(deviceHolder(path)).toEqual({ ...holder, address: null, device: '' });
+    await device.check();
+    expect(device.reached).toBe('the daemon is stopped');
+  });
+
+  it('shows changes of qmadmin to its clients, and messages of its clients to qmadmin', async () => {
+    const { daemon, run } = await withDaemon();
+    const ctx = await daemon.join();
+    await ctx.tpenqueue('ALIAS', 'Q', null, 'x');
+    const ran = await run(
+      'qopen SERVED',
+      'qcr NEW priority none 2 3 10m 0 ""',
+      'qch Q none 7 0 50m 5m ""',
+      'qinfo',
+      'v',
+      'qi Q',
+    );
+    expect(ran.err).toEqual([]);
+    expect(ran.out.slice(0, 3)).toEqual([
+      'Queue NEW: 0 persistent messages in 0 pages, 0 non-persistent messages in 0 bytes',
+      expect.stringMatching(/^Queue Q: 1 persistent messages in [12] pages, /),
+      expect.stringMatching(/^Queue Q: 1 /),
+    ]);
+    expect(ran.out.slice(3, 8)).toEqual([
+      '  order: fifo',
+      '  out-of-order enqueuing: none',
+      '  retries: 7',
+      '  retry delay: 0 seconds',
+      '  limits: high 50m, low 5m, command none',
+    ]);
+    await ctx.tpenqueue('ALIAS', 'NEW', null, 'y');
+    expect((await run('qopen SERVED', 'qi NEW')).out[0]).toContain('Queue NEW: 1 persistent');
+  });
+
+  it('takes in a space that its configuration does not name, for administration alone', async () => {
+    const { daemon, run } = await withDaemon();
+    const ran = await run(SPACE, 'qopen SP', 'qcr A fifo none 0 0 100% 0 ""', 'qi', 'qspl SP');
+    expect(ran).toMatchObject({
+      err: [],
+      out: [
+        expect.stringMatching(/^Queue A: 0 /),
+        expect.stringMatching(/^NAME/),
+        expect.stringMatching(/^SP +230458 +100 +4 +5 +5 +200 +ERR +16$/),
+      ],
+    });
+    const ctx = await daemon.join();
+    await expect(ctx.tpenqueue('SP', 'A', null, 'x')).rejects.toThrow('TPENOENT');
+    await daemon.stop();
+    expect((await run('qopen SP', 'qi')).out).toEqual([expect.stringMatching(/^Queue A: 0 /)]);
+  });
+});
+
+describe('the daemon in the middle of a session', () => {
+  it('stops: one line says so, nothing is lost, the next qopen works on the files', async () => {
+    const { path, daemon } = await withDaemon();
+    const { err, out, failures } = await runSteps(
+      path,
+      'qopen SERVED',
+      'qcr A fifo none 0 0 100% 0 ""',
+      () => daemon.stop(),
+      'qinfo',
+      'qcr B fifo none 0 0 100% 0 ""',
+      'lidl 0',
+      'qopen SERVED',
+      'qcr B fifo none 0 0 100% 0 ""',
+      'qinfo',
+    );
+    expect(err).toEqual([
+      expect.stringMatching(/^qmadmin: line 3: qinfo: the daemon is gone: /),
+      'qmadmin: line 4: qcreate: the daemon is gone: open the space again: qopen SERVED',
+    ]);
+    expect(failures).toBe(2);
+    expect(out.slice(2).map((line) => line.split(':')[0])).toEqual(['Queue A', 'Queue B', 'Queue Q']);
+  });
+
+  it('starts: the next command goes through it', async () => {
+    const { path, daemon } = await withDaemon();
+    await daemon.stop();
+    const ran = await runSteps(
+      path,
+      'lidl',
+      async () => void (await daemon.start()),
+      'qopen SERVED',
+      'qcr A fifo none 0 0 100% 0 ""',
+    );
+    expect(ran.err).toEqual([]);
+    const ctx = await daemon.join();
+    expect((await ctx.admin('ALIAS').info('A')).name).toBe('A');
+  });
+
+  it('is another one: qopen finds it, and a command after a failed qopen acts on nothing', async () => {
+    const { path, daemon } = await withDaemon();
+    const ran = await runSteps(
+      path,
+      'qopen SERVED',
+      () => daemon.restart(),
+      'qopen SERVED',
+      'qcr A fifo none 0 0 100% 0 ""',
+      'qopen NONE',
+      'qcr B fifo none 0 0 100% 0 ""',
+      'qinfo',
+    );
+    expect(ran.err).toEqual([
+      `qmadmin: line 4: qopen: queue space NONE does not exist on device ${path}`,
+      'qmadmin: line 5: qcreate: no queue space is open; first: qopen SPACE',
+      'qmadmin: line 6: qinfo: no queue space is open; first: qopen SPACE',
+    ]);
+  });
+});
+
+describe('a command file, with the daemon running', () => {
+  const dir = `${SHARED}/qmadmin`;
+  const files = existsSync(dir) ? readdirSync(dir).filter((name) => name.endsWith('.cmds')) : [];
+  const texts = files.map((name) => [name, readFileSync(`${dir}/${name}`, 'utf8')] as const);
+  const ours = [
+    'crdl $QMCONFIG 0 4000\nqspc -A 3 -n 10B MINE 230458 200 4 5 6 70 ERR y 16\nqopen MINE',
+    'qcreate\nERR\n\n\n\n\n\n\n\nqcr -d nonpersist -n 80%,10%,none -e 30 W priority,time,lifo top,msgid 3 5 100m',
+    '0\n"tmboot -s TMQFORWARD"\nqch W none 9 0 20m 5m ""\n',
+  ].join('\n');
+
+  it.each<readonly [string, string]>([
+    ['ours', ours],
+    ['ours, CRLF', ours.replaceAll('\n', '\r\n')],
+    ...texts,
+  ])(
+    '%s: what it makes is what it makes with the daemon stopped; a second run changes nothing',
+    async (_, text) => {
+      const { path } = await withDaemon();
+      const alone = `${tempDir()}/dev`;
+      // Public files name their device as they like, and the daemon's is there already: it gets another entry.
+      const on = (device: string, offset: number): string =>
+        text.replace(/^crdl \S+ 0/m, `crdl ${device} ${offset}`).replaceAll('$QMCONFIG', device);
+      const look = `qspl MYSPACE\nqspl QSPACE\nqspl MINE\nverbose\n${['MYSPACE', 'QSPACE', 'MINE']
+        .map((name) => `qopen ${name}\nqinfo\n`)
+        .join('')}`;
+      const through = await session(path, on(path, 2000));
+      const files2 = await runScript(on(alone, 0), localDevice(alone));
+      expect(through).toEqual(files2);
+      expect(through).toMatchObject({ failures: 0, err: [] });
+      const made = (await session(path, look)).out;
+      expect(made).toEqual((await runScript(look, localDevice(alone))).out);
+      expect(made.length).toBeGreaterThan(20);
+
+      const again = await session(path, on(path, 2000));
+      expect(
+        again.err.filter(
+          (line) => !/^qmadmin: line \d+: (crdl|qspacecreate|qcreate): .* exists already/.test(line),
+        ),
+      ).toEqual([]);
+      expect(again.failures).toBeGreaterThanOrEqual(4);
+      if (!text.includes('qch ')) expect((await session(path, look)).out).toEqual(made);
+    },
+  );
+});
