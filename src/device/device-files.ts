@@ -229,9 +229,10 @@ export class DeviceFiles implements DeviceAdmin {
     force: boolean,
   ): Promise<{ messages: number; transactions: number } | null> {
     try {
-      return await this.within(space, ({ space: { messages, branches } }) => ({
-        messages: messages.live,
-        transactions: branches.active,
+      // What a destroyed queue has yet to be emptied of is gone already.
+      return await this.within(space, ({ space: held }) => ({
+        messages: held.queues().reduce((sum, queue) => sum + queue.messages, 0),
+        transactions: held.branches.active,
       }));
     } catch (error) {
       if (force && (error instanceof LogError || error instanceof RefusedError)) return null;

@@ -35,11 +35,14 @@ export interface SpacePort {
   queue(name: string): Promise<QueueView | undefined>;
   /** Durable when it resolves, as all changes. */
   createQueue(attributes: QueueAttributes): Promise<void>;
-  changeQueue(attributes: QueueAttributes): Promise<void>;
+  changeQueue(name: string, changes: QueueChanges): Promise<void>;
   /** How many messages went with it, which only `purge` allows. */
   destroyQueue(name: string, purge: boolean): Promise<number>;
   close(): Promise<void>;
 }
+
+/** What is not given stays. */
+export type QueueChanges = Partial<Omit<QueueAttributes, 'name' | 'order'>>;
 
 /** A queue as administration sees it. */
 export interface QueueView {

@@ -2,64 +2,20 @@
 // during a session.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Input, LineSource } from '../../src/qmadmin/lines.ts';
 import { deviceHolder } from '../../src/wal/local/device-lock.ts';
-import { InProcess } from '../support/in-process.ts';
 import { localDevice, reachableDevice, runLines, runScript, type Ran } from '../support/qmadmin.ts';
+import { session, withDaemon } from '../support/qmadmin-place.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const SHARED = process.env['TMQUEUE_SHARED'] ?? join(import.meta.dirname, '../../../shared');
-const UBB = `*RESOURCES
-MASTER SITE1
-MODEL SHM
-IPCKEY 52617
-*MACHINES
-"localhost" LMID=SITE1 APPDIR="."
-*GROUPS
-QUE1 LMID=SITE1 GRPNO=1 TMSNAME=TMS_QM TMSCOUNT=2 OPENINFO="TUXEDO/QM:dev:SERVED"
-*SERVERS
-TMQUEUE SRVGRP=QUE1 SRVID=20 CLOPT="-s ALIAS:TMQUEUE"
-`;
 const SPACE = 'qspc SP 230458 100 4 5 5 200 ERR y 16';
-
-interface Place {
-  readonly path: string;
-  readonly daemon: InProcess;
-  readonly run: (...script: string[]) => Promise<Ran>;
-}
-
-/** A daemon that serves SERVED, with a queue Q, on a device of 2000 pages, of which 1900 are free. */
-async function withDaemon(): Promise<Place> {
-  const daemon = new InProcess(UBB);
-  onTestFinished(() => daemon.remove());
-  const path = `${daemon.dir}/dev`;
-  const made = await runScript(
-    [
-      `crdl ${path} 0 2000`,
-      'qspc -n 20000b SERVED 230400 100 5 5 5 100 ERR n 16',
-      'qopen SERVED',
-      'qcr Q fifo none 0 0 100% 0 ""',
-    ],
-    localDevice(path),
-  );
-  expect(made.err).toEqual([]);
-  await daemon.start();
-  return { path, daemon, run: (...script) => session(path, script) };
-}
-
-async function session(path: string, script: readonly string[] | string): Promise<Ran> {
-  const device = reachableDevice(path);
-  try {
-    return await runScript(script, device);
-  } finally {
-    await device.close();
-  }
-}
 
 /** A script that can do something between its lines. */
 class Lines implements LineSource {
   readonly isTerminal = false;
+  readonly rows = 0;
   private readonly steps: (string | (() => Promise<void>))[];
   private number = 0;
 

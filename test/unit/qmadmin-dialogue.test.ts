@@ -123,7 +123,7 @@ describe('answers', () => {
       device,
     );
     expect(ran.err).toEqual([
-      'qmadmin: line 14: qspacecreate: warning: IPC key 1 is below 32769; it has no effect here, and the space was created',
+      'qmadmin: line 14: qspacecreate: warning: IPC key 1 is below 32769; it has no effect here, and the command was done',
     ]);
     expect(ran.out.map((line) => line.replace(/ +/g, ' ').trim())).toEqual([
       'NAME IPCKEY PAGES QUEUES TRANS PROCS MSGS ERRORQ BLOCKING ACTIONS NONPERSIST HANDLES CURSORS OWNERS TMPQUEUES FILTER OVERFLOW',

@@ -5,7 +5,7 @@ import { define, whenDurable } from '../../device/open-space.ts';
 import type { SpaceEngine } from '../../engine/space-engine.ts';
 import type { QueueAttributes, SpaceAttributes } from '../../queue/attributes.ts';
 import type { Queue } from '../../queue/queue.ts';
-import { RefusedError, type QueueView, type SpacePort } from '../port.ts';
+import { RefusedError, type QueueChanges, type QueueView, type SpacePort } from '../port.ts';
 import { quoteWord } from '../words.ts';
 
 export class LocalSpace implements SpacePort {
@@ -43,7 +43,11 @@ export class LocalSpace implements SpacePort {
     return define(this.engine, { kind: 'defineQueue', attributes });
   }
 
-  changeQueue(attributes: QueueAttributes): Promise<void> {
+  changeQueue(name: string, changes: QueueChanges): Promise<void> {
+    const queue = this.engine.space.queue(name);
+    if (queue === undefined)
+      throw new RefusedError(`there is no queue ${quoteWord(name)}`, { refusal: 'absent' });
+    const attributes = { ...queue.attributes, ...changes };
     return define(this.engine, { kind: 'defineQueue', attributes });
   }
 

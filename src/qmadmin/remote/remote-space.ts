@@ -9,7 +9,7 @@ import {
   type QueueAttributes,
   type SpaceAttributes,
 } from '../../queue/attributes.ts';
-import { RefusedError, type QueueView, type SpacePort } from '../port.ts';
+import { RefusedError, type QueueChanges, type QueueView, type SpacePort } from '../port.ts';
 import { type Answer, type Link, LostError, unexpected } from './link.ts';
 
 export class RemoteSpace implements SpacePort {
@@ -58,8 +58,8 @@ export class RemoteSpace implements SpacePort {
     await this.ask(ADMIN.QCREATE, name, members);
   }
 
-  async changeQueue({ name, ...members }: QueueAttributes): Promise<void> {
-    await this.ask(ADMIN.QCHANGE, name, members);
+  async changeQueue(name: string, changes: QueueChanges): Promise<void> {
+    await this.ask(ADMIN.QCHANGE, name, { ...changes });
   }
 
   async destroyQueue(name: string, purge: boolean): Promise<number> {
