@@ -148,11 +148,11 @@ it.each<[Fault]>([['fails'], ['is killed']])(
   'pages that are added are there or not when the disk %s, and none are lost',
   async (fault) => {
     const { calls } = await changeOn(Infinity, 'fails', 'qaddext SP 50');
-    const points = Array.from({ length: calls }, (_, i) => i + 1).filter(
-      (at) => at % 4 === 0 || at > calls - 4,
+    const chosen = Array.from({ length: calls }, (_, i) => i + 1).filter(
+      (at) => at % 8 === 0 || at > calls - 3,
     );
     const seen = new Set<string>();
-    for (const at of points) {
+    for (const at of chosen) {
       const { path } = await changeOn(at, fault, 'qaddext SP 50');
       const { out, failures, err } = await runScript(
         ['qspl', 'qaddext SP 10', 'qspl', 'v', 'lidl'],
