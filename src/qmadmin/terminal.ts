@@ -40,6 +40,9 @@ export class TerminalLines implements LineSource {
       if (this.how.isAnswer === true) lines.shift();
     });
     this.reader.on('SIGINT', () => {
+      // What was typed so far is not for the next line.
+      this.reader.write(null, { ctrl: true, name: 'e' });
+      this.reader.write(null, { ctrl: true, name: 'u' });
       terminal.output.write('\n');
       this.arrived({ kind: 'break' });
     });
