@@ -168,6 +168,52 @@ describe('the daemon in the middle of a session', () => {
   });
 });
 
+describe('a dialogue, with the daemon running', () => {
+  /** Answers on the line, one a line, and both; wrong ones; what comes after the end of one. */
+  const lines = [
+    'qspc SP# 230458 100 4 5',
+    '6',
+    '70',
+    'ERR',
+    '',
+    '',
+    'qopen',
+    'SP#',
+    'QCR A time none 3',
+    '5',
+    'x',
+    '0',
+    '',
+    'qcr B',
+    'lifo',
+    ...['', '', '', '', '', ''],
+    'qpause',
+    'B',
+    'qopen NONE',
+    'qcr C fifo none 0 0 100% 0 ""',
+  ];
+
+  it('cut off at any line makes what it makes with the daemon stopped', async () => {
+    const { path } = await withDaemon();
+    const alone = `${tempDir()}/dev`;
+    await runScript([`crdl ${alone} 0 9000`], localDevice(alone));
+    await session(path, ['crdl /more 0 7000']);
+    for (let cut = 1; cut <= lines.length; cut += 2) {
+      const script = lines.slice(0, cut).map((line) => line.replace('#', String(cut)));
+      const text = script.map((line) => `${line}${cut % 4 === 1 ? '\n' : '\r\n'}`).join('');
+      const look = ['v', `qspl SP${cut}`, `qopen SP${cut}`, 'qinfo'];
+      const through = { ran: await session(path, text), left: await session(path, look) };
+      const files = {
+        ran: await runScript(text, localDevice(alone)),
+        left: await runScript(look, localDevice(alone)),
+      };
+      const plain = (what: typeof files): string => JSON.stringify({ cut, ...what }).replaceAll(alone, path);
+      expect(plain(through)).toBe(plain(files));
+      expect(through.left.failures).toBe(cut < 6 ? 3 : 0);
+    }
+  });
+});
+
 describe('a command file, with the daemon running', () => {
   const dir = `${SHARED}/qmadmin`;
   const files = existsSync(dir) ? readdirSync(dir).filter((name) => name.endsWith('.cmds')) : [];
