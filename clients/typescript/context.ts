@@ -355,7 +355,9 @@ export class Context extends Initiator {
     verb: number,
     { qspace = '', qname = '', members = {} }: AdminQuestion = {},
   ): Promise<AdminAnswer> {
-    return this.askAdmin('administer', { op: OP.ADMIN, id: 0, verb, qspace, qname, members });
+    const request = { op: OP.ADMIN, id: 0, verb, qspace, qname, members } as const;
+    const { members: answered, items } = await this.askAdmin('administer', request);
+    return { members: answered, items };
   }
 
   private async askAdmin(operation: string, request: Admin): Promise<AdminReply> {

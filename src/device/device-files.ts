@@ -1,7 +1,7 @@
 // A device by its files. Whoever calls holds its lock. Invariants: one operation at a time; a space is there, whole, or not there: it is made
 // under another name and renamed, and renamed before it is removed; the log of a space that somebody has open is never opened a second time.
 // Must not know the log's files.
-import { rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quoteWord } from '../base/quote-word.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
@@ -100,7 +100,7 @@ export class DeviceFiles implements DeviceAdmin {
         await withEngine(unfinished, ports, (engine) => define(engine, { kind: 'defineSpace', attributes }));
       } catch (error) {
         // On a full disk what was laid out for it is what is missing.
-        rmSync(unfinished, { recursive: true, force: true });
+        await rm(unfinished, { recursive: true, force: true });
         const message = `queue space ${quoteWord(name)} was not created: ${errorText(error)}`;
         throw new RefusedError(message, { cause: error, refusal: 'failed' });
       }
@@ -162,7 +162,7 @@ export class DeviceFiles implements DeviceAdmin {
       await io.fsyncDir(this.path);
       const { entries, extents } = await this.read();
       if (entries.length > 0) await writeDeviceList(io, this.path, { entries, extents });
-      rmSync(removed, { recursive: true, force: true });
+      await rm(removed, { recursive: true, force: true });
       return held === null ? null : held.messages;
     });
   }
@@ -291,7 +291,7 @@ export class DeviceFiles implements DeviceAdmin {
   private async removeUnfinished(): Promise<void> {
     for (const name of await this.ports.io.readdir(this.path)) {
       if (name.endsWith(UNFINISHED) || name.endsWith(REMOVED)) {
-        rmSync(join(this.path, name), { recursive: true, force: true });
+        await rm(join(this.path, name), { recursive: true, force: true });
       }
     }
   }

@@ -1,6 +1,7 @@
 // The device, however it can be reached at the moment: by this process when nobody holds it, through the daemon that holds it otherwise. Owns the
 // connection to the daemon. Invariants: found out anew for every command, so that a daemon may start or stop during a session; a command that
 // may have taken effect is not given a second time.
+import { LIMIT } from '../../proto/codes.ts';
 import type { SpaceAttributes } from '../queue/attributes.ts';
 import { deviceHolder } from '../wal/local/device-lock.ts';
 import { errorText, type FileIo } from '../wal/local/file-io.ts';
@@ -18,6 +19,9 @@ import {
 import { type Connect, LostError } from './remote/link.ts';
 import { RemoteDevice } from './remote/remote-device.ts';
 
+/** Requests name a space as `device:space`. */
+const DEVICE_BYTES_MAX = LIMIT.STRING_BYTES - LIMIT.TMQSNAMELEN - 1;
+
 export interface ReachPorts {
   readonly local: LocalDevice;
   readonly connect: Connect;
@@ -28,6 +32,8 @@ export class ReachableDevice implements DevicePort {
   readonly path: string;
   private readonly ports: ReachPorts;
   private remote: RemoteDevice | null = null;
+  /** The way is being found out: who asks meanwhile goes the same. */
+  private reaching: Promise<DevicePort> | null = null;
 
   constructor(ports: ReachPorts) {
     this.ports = ports;
@@ -93,6 +99,7 @@ export class ReachableDevice implements DevicePort {
   }
 
   async close(): Promise<void> {
+    await this.reaching?.catch(() => {});
     await this.remote?.link.close();
     this.remote = null;
   }
@@ -110,7 +117,14 @@ export class ReachableDevice implements DevicePort {
     return work(await this.reach());
   }
 
-  private async reach(): Promise<DevicePort> {
+  private reach(): Promise<DevicePort> {
+    this.reaching ??= this.findWay().finally(() => {
+      this.reaching = null;
+    });
+    return this.reaching;
+  }
+
+  private async findWay(): Promise<DevicePort> {
     if (this.remote !== null) return this.remote;
     const { local, connect, io } = this.ports;
     const held = await local.checkFree().then(
@@ -127,6 +141,10 @@ export class ReachableDevice implements DevicePort {
       throw new RefusedError(`${held.message}; ${why}`, { cause: held, refusal: 'in use' });
     }
     const { pid, address, device } = holder;
+    if (Buffer.byteLength(device) > DEVICE_BYTES_MAX) {
+      const why = `its path is too long for requests (more than ${DEVICE_BYTES_MAX} bytes): stop the daemon first`;
+      throw new RefusedError(`${held.message}; ${why}`, { refusal: 'in use' });
+    }
     try {
       this.remote = new RemoteDevice(this.path, { pid, address, device }, await connect(address));
     } catch (error) {

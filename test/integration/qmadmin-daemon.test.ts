@@ -1,6 +1,6 @@
 // qmadmin on a device that a running daemon holds: the same commands with the same words, through the daemon; and a daemon that comes or goes
 // during a session.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Input, LineSource } from '../../src/qmadmin/lines.ts';
@@ -57,6 +57,10 @@ describe('a daemon', () => {
     await device.check();
     expect(device.reached).toBe(`through the running daemon (pid ${process.pid}, ${daemon.address})`);
     await device.close();
+    // Whatever the operator calls the device.
+    symlinkSync(path, `${daemon.dir}/link`);
+    const { out, err } = await session(`${daemon.dir}/link`, ['qopen SERVED', 'qinfo']);
+    expect({ out, err }).toEqual({ out: [expect.stringMatching(/^Queue Q: 0 /)], err: [] });
     await daemon.stop();
     expect(deviceHolder(path)).toEqual({ ...holder, address: null, device: '' });
     await device.check();
@@ -186,7 +190,12 @@ describe('a dialogue, with the daemon running', () => {
     '',
     'qcr B',
     'lifo',
-    ...['', '', '', '', '', ''],
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
     'qpause',
     'B',
     'qopen NONE',

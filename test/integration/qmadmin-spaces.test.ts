@@ -300,6 +300,28 @@ describe('with messages', () => {
   });
 });
 
+it('ipcrm finds what is not persistent among many that are', async () => {
+  const { daemon, run } = await withDaemon('300000b', 4000);
+  const ctx = await daemon.join();
+  await ctx.transaction(async (tx) => {
+    const put = (_: unknown, i: number): Promise<unknown> => {
+      const delivery_qos = i % 3 === 0 ? TPQQOS.TPQQOSNONPERSISTENT : TPQQOS.TPQQOSPERSISTENT;
+      const ctl = new TPQCTL({ flags: TPQ.TPQDELIVERYQOS, delivery_qos });
+      return tx.tpenqueue('ALIAS', 'Q', ctl, String(i));
+    };
+    await Promise.all(Array.from({ length: 2600 }, put));
+  });
+  const counts = async (): Promise<string[]> => {
+    const { out } = await run('qopen SERVED', 'qinfo Q');
+    return (out[0] ?? '').match(/\d+(?= persistent|(?= non-persistent))/g) ?? [];
+  };
+  expect(await counts()).toEqual(['1733', '867']);
+  expect((await run('ipcrm -fy SERVED')).err).toEqual([]);
+  expect(await counts()).toEqual(['1733', '0']);
+  const left = await ctx.tpdequeue('ALIAS', 'Q', null, null);
+  expect(left.data).toBe('1');
+});
+
 describe('a crash', () => {
   it('between the device list and the space: the pages are not lost', async () => {
     const { path, daemon, run } = await withDaemon();

@@ -21,14 +21,16 @@ export interface Place {
 }
 
 /** A daemon that serves SERVED, with a queue Q, on a device of 2000 pages, of which 1900 are free. */
-export async function withDaemon(): Promise<Place> {
+export async function withDaemon(nonPersistent = '20000b', messages = 100): Promise<Place> {
   const daemon = new InProcess(UBB);
   onTestFinished(() => daemon.remove());
   const path = `${daemon.dir}/dev`;
+  // A small message takes a page.
+  const pages = messages;
   const made = await runScript(
     [
-      `crdl ${path} 0 2000`,
-      'qspc -n 20000b SERVED 230400 100 5 5 5 100 ERR n 16',
+      `crdl ${path} 0 ${1900 + pages}`,
+      `qspc -n ${nonPersistent} SERVED 230400 ${pages} 5 5 5 ${messages} ERR n 16`,
       'qopen SERVED',
       'qcr Q fifo none 0 0 100% 0 ""',
     ],

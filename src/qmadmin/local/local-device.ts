@@ -28,6 +28,7 @@ export class LocalDevice implements DevicePort {
   private readonly files: DeviceFiles;
   private readonly opened = new Map<string, LocalSpace>();
   private lock: DeviceLock | null = null;
+  private taking: Promise<DeviceLock> | null = null;
   /** Commands and open spaces that need the lock. */
   private holders = 0;
 
@@ -146,16 +147,26 @@ export class LocalDevice implements DevicePort {
     }
   }
 
-  /** Taking the lock makes the directory: a device that is not there is not made by asking for it. */
+  /**
+   * Taking the lock makes the directory: a device that is not there is not made by asking for it. Several may ask at a time, e.g. a command
+   * while names are completed.
+   */
   private async take({ make = false } = {}): Promise<void> {
-    if (this.lock === null) {
+    this.holders++;
+    try {
+      if (this.lock !== null) return;
       const path = quoteWord(this.path);
       if (!make && statOf(this.path) === null) {
         throw new RefusedError(`device ${path} does not exist; first: crdl ${path} 0 SIZE`);
       }
-      this.lock = await DeviceLock.acquire(this.path, process.pid, this.ports.io);
+      this.taking ??= DeviceLock.acquire(this.path, process.pid, this.ports.io).finally(() => {
+        this.taking = null;
+      });
+      this.lock = await this.taking;
+    } catch (error) {
+      this.holders--;
+      throw error;
     }
-    this.holders++;
   }
 
   private give(): void {
