@@ -137,6 +137,20 @@ describe('the daemon in the middle of a session', () => {
     expect(out.slice(2).map((line) => line.split(':')[0])).toEqual(['Queue A', 'Queue B', 'Queue Q']);
   });
 
+  it('stops for qaddext, as the manual of Tuxedo has it: the group is shut down, qclose, qaddext [spec 8.6]', async () => {
+    const { path, daemon } = await withDaemon();
+    const ran = await runSteps(
+      path,
+      'qopen SERVED',
+      () => daemon.stop(),
+      'qclose',
+      'qaddext SERVED 5',
+      'qspl',
+    );
+    expect(ran.err).toEqual([]);
+    expect(ran.out[1]).toMatch(/^SERVED +230400 +105 /);
+  });
+
   it('starts: the next command goes through it', async () => {
     const { path, daemon } = await withDaemon();
     await daemon.stop();
