@@ -198,6 +198,7 @@ export const ADMIN = {
   QSPACEDESTROY: 41,
   QSPACEOPEN: 42,
   IPCRM: 43,
+  QREDRIVE: 60,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 
@@ -273,6 +274,8 @@ export const LIMIT = {
   /** Queues in one answer of QLIST: when the request says nothing, and the most it may ask for. */
   PAGE_DEFAULT: 100,
   PAGE_MAX: 1000,
+  /** Messages that one QREDRIVE may name. */
+  REDRIVE_MSGIDS: 1000,
   /** Bytes that the items of one answer take at most: fits every frame, whatever the message limit. */
   PAGE_BYTES: 49_152,
   /** Descriptors of tpacall that one context may have outstanding. */

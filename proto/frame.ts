@@ -1,8 +1,8 @@
 // Cuts a byte stream into frames: u32 big-endian length, then that many bytes. Owns the pieces of a frame that has not wholly arrived.
 // Invariants: a length is checked against the cap before memory is taken; a frame inside one chunk is not copied; one that spans chunks is
-// copied once into a buffer of its own (twice only for its first 64 KiB), so the work is linear in the bytes for every split of the stream.
-// A frame's bytes are never overwritten afterwards: views of it stay valid as long as they are held (and pin the chunk they are in).
-// Must not know what a frame means.
+// copied once into a buffer of its own (twice only the first 64 KiB of one above 256 KiB), so the work is linear in the bytes for every
+// split of the stream. A frame's bytes are never overwritten afterwards: views of it stay valid as long as they are held (and pin the chunk
+// they are in). Must not know what a frame means.
 //
 //      0        4
 //     +--------+------------------- … ---+
@@ -19,6 +19,8 @@ export interface Frame {
 
 /** So much of a large frame must have arrived before memory for all of it is taken. */
 const TRUST_BYTES = 64 * 1024;
+/** A frame up to this length gets its memory at once. */
+const SMALL_BYTES = 256 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /** The cap on a frame's length that goes with a limit on a message's data, both in bytes. */
@@ -125,7 +127,8 @@ export class FrameReader {
     const taken = Math.min(this.need - this.have, this.chunk.length - this.pos);
     const have = this.have + taken;
     if (have > this.partial.length || this.have === 0) {
-      const grown = Buffer.allocUnsafe(have <= TRUST_BYTES ? Math.min(this.need, TRUST_BYTES) : this.need);
+      const isTrusted = this.need <= SMALL_BYTES || have > TRUST_BYTES;
+      const grown = Buffer.allocUnsafe(isTrusted ? this.need : TRUST_BYTES);
       this.partial.copy(grown, 0, 0, this.have);
       this.partial = grown;
     }

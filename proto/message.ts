@@ -491,4 +491,7 @@ export interface ForwarderStatistics {
   queues: string[];
   forwarded: number;
   failed: number;
+  /** How many of it run, and how many begin with the daemon (MIN). Absent: an older daemon. */
+  running?: number;
+  instances?: number;
 }

@@ -60,7 +60,9 @@ function forwarder(value: unknown): ForwarderStatistics | undefined {
   const { srvgrp, srvid, forwarded, failed } = value;
   if (queues === undefined || !isText(srvgrp)) return undefined;
   if (!isCount(srvid) || !isCount(forwarded) || !isCount(failed)) return undefined;
-  return { srvgrp, srvid, queues, forwarded, failed };
+  const { running, instances } = value;
+  const lives = isCount(running) && isCount(instances) ? { running, instances } : {};
+  return { srvgrp, srvid, queues, forwarded, failed, ...lives };
 }
 
 function text(value: unknown): string | undefined {

@@ -12,6 +12,13 @@ import {
   type SpaceInfo,
 } from '../../proto/admin.ts';
 import { isMemberName } from '../../proto/members.ts';
+import {
+  isRedriveInfo,
+  isRedriveItem,
+  type RedriveInfo,
+  type RedriveItem,
+  type RedriveOptions,
+} from '../../proto/redrive.ts';
 import type { Admin, AdminReply, Members, MemberValue } from '../../proto/message.ts';
 import { TpError } from './error.ts';
 
@@ -55,8 +62,13 @@ export interface AdminAnswer {
   readonly items: readonly Members[];
 }
 
-/** How requests are sent: the context's matter. */
-export type AskAdmin = (operation: string, request: Admin) => Promise<AdminReply>;
+/** What a redrive did, and what stayed for which reason; by queue, the largest number first. */
+export interface Redriven extends RedriveInfo {
+  readonly queues: readonly RedriveItem[];
+}
+
+/** How requests are sent: the context's matter. The signal's abort is a CANCEL. */
+export type AskAdmin = (operation: string, request: Admin, signal?: AbortSignal) => Promise<AdminReply>;
 
 export class QueueAdmin {
   /** As it was given: an alias, or the queue space's own name. */
@@ -96,6 +108,22 @@ export class QueueAdmin {
   /** Removes what is on a queue now, but for what open transactions hold; how many. @throws QMEBADQUEUE */
   purge(qname: string): Promise<number> {
     return this.count('purge', { verb: ADMIN.QPURGE, qname, given: {} });
+  }
+
+  /**
+   * Moves messages of an error queue back to where each came from, as if they had never been tried, or to the queue `to`. Each move is
+   * durable for itself: whatever happens, a message is in exactly one of the two queues. With `signal` aborted it ends between two messages
+   * and says how many went.
+   * @throws QMEBADQUEUE this queue, or `to`; QMEINVAL an option; QMEBADMSGID
+   */
+  async redrive(
+    qname: string,
+    { signal, ...given }: RedriveOptions & { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Redriven> {
+    const operation = 'redrive';
+    const { members, items } = await this.send(operation, { verb: ADMIN.QREDRIVE, qname, given, signal });
+    if (isRedriveInfo(members) && items.every(isRedriveItem)) return { ...members, queues: items };
+    throw unexpected(operation);
   }
 
   /** Closes a queue: calls that way, also those that wait, end with QMESHARE. It stays so over a restart. @throws QMEBADQUEUE */
@@ -151,12 +179,12 @@ export class QueueAdmin {
     throw unexpected(operation);
   }
 
-  private async send(operation: string, { verb, qname, given }: Asked): Promise<AdminReply> {
+  private async send(operation: string, { verb, qname, given, signal }: Asked): Promise<AdminReply> {
     const { qspace } = this;
     checkName(operation, 'queue space', qspace);
     if (verb !== ADMIN.QLIST && verb !== ADMIN.QSPACEINFO) checkName(operation, 'queue', qname);
     const members = membersOf(operation, given);
-    return this.ask(operation, { op: OP.ADMIN, id: 0, verb, qspace, qname, members });
+    return this.ask(operation, { op: OP.ADMIN, id: 0, verb, qspace, qname, members }, signal);
   }
 }
 
@@ -176,7 +204,8 @@ export async function controlServer(
 interface Asked {
   readonly verb: AdminVerb;
   readonly qname: string;
-  readonly given: Readonly<Record<string, unknown>> | QueueOptions;
+  readonly given: Readonly<Record<string, unknown>> | QueueOptions | RedriveOptions;
+  readonly signal?: AbortSignal | undefined;
 }
 
 function queueOf(operation: string, members: Members): QueueInfo {
@@ -191,7 +220,7 @@ function membersOf(operation: string, given: Asked['given']): Members {
     if (value === undefined) continue;
     if (!isMemberName(name)) throw illegal(operation, `${JSON.stringify(name)} is no attribute`);
     if (!isMemberValue(value)) {
-      const legal = `true, false, a whole number, or text of at most ${LIMIT.STRING_BYTES} bytes`;
+      const legal = `true, false, a whole number, text of at most ${LIMIT.STRING_BYTES} bytes, or a list of texts`;
       throw illegal(
         operation,
         `${name}: ${JSON.stringify(value)?.slice(0, 60)} is not legal; legal: ${legal}`,
@@ -204,6 +233,7 @@ function membersOf(operation: string, given: Asked['given']): Members {
 
 function isMemberValue(value: unknown): value is MemberValue {
   if (typeof value === 'string') return Buffer.byteLength(value) <= LIMIT.STRING_BYTES;
+  if (Array.isArray(value)) return value.every((one) => typeof one === 'string' && isMemberValue(one));
   return typeof value === 'boolean' || Number.isSafeInteger(value);
 }
 

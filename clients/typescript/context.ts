@@ -329,7 +329,7 @@ export class Context extends Initiator {
 
   /** Administration of a queue space, named by an alias or by its own name. */
   admin(qspace: string): QueueAdmin {
-    return new QueueAdmin(qspace, (operation, request) => this.askAdmin(operation, request));
+    return new QueueAdmin(qspace, (operation, request, signal) => this.askAdmin(operation, request, signal));
   }
 
   /**
@@ -360,9 +360,9 @@ export class Context extends Initiator {
     return { members: answered, items };
   }
 
-  private async askAdmin(operation: string, request: Admin): Promise<AdminReply> {
+  private async askAdmin(operation: string, request: Admin, signal?: AbortSignal): Promise<AdminReply> {
     this.check(operation);
-    const call = new PlainCall({ operation, request });
+    const call = new PlainCall({ operation, request, signal });
     call.owner = this;
     const reply = await this.session.submit(call).promise;
     if (reply.op === OP.ADMIN) return reply;

@@ -15,6 +15,7 @@ export {
   TPU,
 } from '../../proto/codes.ts';
 export type { QueueInfo, QueueSettings, ServerInfo, SpaceInfo } from '../../proto/admin.ts';
+export type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {
@@ -26,6 +27,7 @@ export {
   QueueAdmin,
   type QueueOptions,
   type QueuePage,
+  type Redriven,
 } from './admin.ts';
 export { carray, json, mbstring, type Received, string, typed, TypedBuffer, xml, xOctet } from './buffer.ts';
 export type { AnsweredCall, BufferType, ServiceExtras } from './caller.ts';

@@ -254,7 +254,7 @@ export function isUntimed(request: AnsweredRequest): boolean {
 
 function isParking(request: AnsweredRequest): boolean {
   if (request.op === OP.DEQUEUE) return ((request.ctl?.flags ?? 0) & TPQ.TPQWAIT) !== 0;
-  if (request.op === OP.ADMIN) return request.verb === ADMIN.QPURGE;
+  if (request.op === OP.ADMIN) return request.verb === ADMIN.QPURGE || request.verb === ADMIN.QREDRIVE;
   if (request.op === OP.NOTIFY) return (request.flags & TPFLAG.TPACK) !== 0;
   return request.op === OP.CALL || request.op === OP.PRIOCALL;
 }

@@ -8,12 +8,15 @@ import type { Admin, AdminReply, Members } from '../../proto/message.ts';
 import type { LogFields, Ulog } from '../base/ulog.ts';
 import type { Client } from '../atmi/client.ts';
 import { errorReply, failureName, HeldReply } from '../atmi/reply-port.ts';
+import type { Redrive } from '../engine/redrive.ts';
+import { redriveTerms, redriveText } from '../engine/redrive-terms.ts';
 import type { BatchNumber, EnqueueOutcome, Failure } from '../engine/request.ts';
 import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
 import type { Queue } from '../queue/queue.ts';
 import { changedAttributes, nameFault } from './attributes.ts';
 import { DeviceRequests, type HostedDevice, isAboutDevices } from './devices.ts';
 import { pageOfNames } from './page.ts';
+import { redriveOptions, redriveReply } from './redrive.ts';
 import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
 import { queueView, spaceView, type NamedSpace } from './views.ts';
 
@@ -51,7 +54,7 @@ interface Asked {
 const VERB_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(ADMIN).map(([name, verb]) => [verb, name]),
 );
-/** Members that each verb takes; null: the attributes of a queue. */
+/** Members that each verb takes; null: they are checked elsewhere. */
 const MEMBERS: Readonly<Record<number, readonly string[] | null>> = {
   [ADMIN.QCREATE]: null,
   [ADMIN.QCHANGE]: null,
@@ -62,6 +65,7 @@ const MEMBERS: Readonly<Record<number, readonly string[] | null>> = {
   [ADMIN.QPAUSE]: ['enqueue', 'dequeue'],
   [ADMIN.QRESUME]: ['enqueue', 'dequeue'],
   [ADMIN.QSPACEINFO]: [],
+  [ADMIN.QREDRIVE]: null,
 };
 
 export class AdminRequests {
@@ -148,6 +152,8 @@ export class AdminRequests {
         return onQueue(asked, (queue) => destroy(space, queue, request.members['purge'] === true));
       case ADMIN.QPURGE:
         return onQueue(asked, (queue) => this.purge(asked, queue));
+      case ADMIN.QREDRIVE:
+        return onQueue(asked, (queue) => this.redrive(asked, queue));
       case ADMIN.QINFO:
         return onQueue(asked, (queue) => ({ members: { ...queueView(queue) }, batch: queue.lastBatch }));
       case ADMIN.QLIST:
@@ -194,6 +200,26 @@ export class AdminRequests {
       }
       const message = `purge of ${placeText(asked)} stopped after ${count} messages: the daemon ends`;
       return this.settle(asked, { failure: code, message, batch });
+    });
+    return 'started';
+  }
+
+  private redrive(asked: Asked, queue: Queue): Outcome {
+    const { client, request, space } = asked;
+    const { engine } = space;
+    const options = redriveOptions(request.members);
+    if (typeof options === 'string') return invalid(options);
+    const terms = redriveTerms(engine.space, queue, options);
+    if ('code' in terms)
+      return { failure: terms.code, message: terms.message, batch: engine.space.namesBatch };
+    let redrive: Redrive | null = null;
+    client.pending.set(request.id, { cancel: () => redrive?.stop('cancelled') === true });
+    redrive = engine.redrives.begin(terms, (result) => {
+      client.pending.delete(request.id);
+      const failed = { failure: QME.QMESYSTEM, message: logFailed(space), batch: 0 };
+      if (result.end === 'failed') return this.refuse(asked, failed);
+      const said = redriveText(result, terms.dryRun);
+      return this.settle(asked, { ...redriveReply(result), batch: result.batch, said });
     });
     return 'started';
   }

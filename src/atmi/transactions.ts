@@ -9,6 +9,7 @@ import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import { JOINED_TX, OUTCOME, QME, TP_CMT, TPERRNO, type Qme } from '../../proto/codes.ts';
 import type { Failure, Work } from '../engine/request.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
+import { REASON, ROLLED_BACK, type Cause } from '../queue/provenance.ts';
 import {
   NOTHING,
   PARTICIPANTS_MAX,
@@ -51,6 +52,8 @@ export class Transaction {
   /** What it does, by queue space. */
   parts: Part[] = [];
   deadline: Deadline | null = null;
+  /** A forwarder's. */
+  isOwn = false;
   /** Of the rollback that a time-out or a failure brought about: whoever ends the transaction then is answered when that is on disk. */
   undone: Ending = NOTHING;
 
@@ -104,7 +107,18 @@ export interface TransactionParts {
   readonly last?: number;
 }
 
+/** How transactions ended since the start, each counted once; not those in which a forwarder found nothing. */
+export interface TransactionCounts {
+  committed: number;
+  /** Asked for, or because a connection ended. */
+  rolledBack: number;
+  timedOut: number;
+  /** Made rollback-only by a failure, or could not be committed. */
+  failed: number;
+}
+
 export class Transactions {
+  readonly counts: TransactionCounts = { committed: 0, rolledBack: 0, timedOut: 0, failed: 0 };
   private readonly clock: Clock;
   private readonly limits: TransactionLimits;
   private readonly timers: TimerQueue;
@@ -167,7 +181,9 @@ export class Transactions {
 
   /** A transaction of the daemon's own; it has a time limit and counts against MAXGTT from `arm` on. */
   beginOwn(): Transaction {
-    return this.create(null);
+    const transaction = this.create(null);
+    transaction.isOwn = true;
+    return transaction;
   }
 
   /** Starts the time limit of a transaction. */
@@ -236,19 +252,24 @@ export class Transactions {
     const complete = when !== TP_CMT.TP_CMT_LOGGED;
     this.end(transaction);
     const ending = this.twoPhase.commit(transaction.id, parts, { remember, complete });
-    if (ending === null) transaction.undone = this.twoPhase.rollback(parts, QME.QMESYSTEM);
+    if (ending === null) {
+      this.counts.failed++;
+      transaction.undone = this.twoPhase.rollback(parts, QME.QMESYSTEM);
+    } else this.counts.committed++;
     return ending;
   }
 
-  /** tpabort, or the end of the connection. */
-  rollback(transaction: Transaction): Ending {
+  /** tpabort, or the end of the connection. `cause`: kept with messages that move to the error queue. */
+  rollback(transaction: Transaction, cause: Cause = ROLLED_BACK): Ending {
     if (transaction.state !== 'active') {
       this.end(transaction);
       return transaction.undone;
     }
     const { parts } = transaction;
+    // One without a time limit is a forwarder's that has no message.
+    if (transaction.deadline !== null) this.counts.rolledBack++;
     this.end(transaction);
-    return this.stopping ? NOTHING : this.undo(parts, TPERRNO.TPGOTSIG);
+    return this.stopping ? NOTHING : this.undo(parts, TPERRNO.TPGOTSIG, cause);
   }
 
   /** What became of a transaction, also one of an earlier start. */
@@ -265,7 +286,7 @@ export class Transactions {
 
   /** Rolls back everything that this client left open. */
   clientGone(client: Client): void {
-    for (const transaction of client.transactions.values()) this.rollback(transaction);
+    for (const transaction of client.transactions.values()) this.rollback(transaction, DISCONNECTED);
   }
 
   /**
@@ -292,10 +313,12 @@ export class Transactions {
   private doom(transaction: Transaction, failure: Failure): void {
     if (transaction.state !== 'active' || this.stopping) return;
     transaction.state = 'rollback-only';
+    if (failure === TPERRNO.TPETIME) this.counts.timedOut++;
+    else this.counts.failed++;
     this.disarm(transaction);
     const { parts } = transaction;
     transaction.parts = [];
-    transaction.undone = this.undo(parts, failure);
+    transaction.undone = this.undo(parts, failure, causeOf(transaction, failure));
   }
 
   private end(transaction: Transaction): void {
@@ -307,15 +330,23 @@ export class Transactions {
     tellDependents(transaction, TPERRNO.TPGOTSIG);
   }
 
-  private undo(parts: readonly Part[], failure: Failure): Ending {
+  private undo(parts: readonly Part[], failure: Failure, cause: Cause): Ending {
     this.twoPhase.giveUp(parts);
-    return this.twoPhase.rollback(parts, failure);
+    return this.twoPhase.rollback(parts, failure, cause);
   }
 
   private disarm(transaction: Transaction): void {
     if (transaction.deadline !== null) this.timers.cancel(transaction.deadline);
     transaction.deadline = null;
   }
+}
+
+const DISCONNECTED: Cause = { reason: REASON.DISCONNECT, code: 0, rcode: 0 };
+
+/** Of a transaction that a failure ends, or that its time does: a forwarder's is up when its service did not answer. */
+function causeOf({ isOwn }: Transaction, failure: Failure): Cause {
+  if (failure !== TPERRNO.TPETIME) return { reason: REASON.FAILURE, code: failure, rcode: 0 };
+  return { reason: isOwn ? REASON.SERVICE_TIMEOUT : REASON.TIMEOUT, code: failure, rcode: 0 };
 }
 
 function whyNot(failure: Qme, space: string): string {

@@ -15,6 +15,7 @@ import { UnsolicitedMessages } from '../atmi/unsolicited.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import { TwoPhase } from '../engine/two-phase.ts';
 import { CLIENT_PREFIX_BYTES, RequestDispatcher } from '../net/dispatch.ts';
+import { Readiness } from '../metrics/readiness.ts';
 import { Listener } from '../net/listener.ts';
 import type { Endpoint } from '../net/network.ts';
 import { QueueRequests } from '../tmqueue/requests.ts';
@@ -26,6 +27,8 @@ import { adviceFor } from './advice.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
 import { thisMachine, type Machine } from './machine.ts';
 import { HostedDevices } from './hosted-devices.ts';
+import { Measurements } from './measurements.ts';
+import { checkReach, isAnyHost } from './reach.ts';
 import { knownServers, type PlacedForwarder } from './servers.ts';
 import { VERSION } from './version.ts';
 
@@ -49,6 +52,8 @@ export interface DaemonPorts {
   readonly signal: AbortSignal;
   /** This machine when not given. */
   readonly machine?: Machine;
+  /** Told how far the start is, and what becomes of the daemon. */
+  readonly readiness?: Readiness;
 }
 
 /** NOTIFY of *RESOURCES. */
@@ -66,6 +71,8 @@ const CHANCE_BYTES = 2;
 
 export class Daemon {
   readonly addresses: Endpoint[] = [];
+  readonly measurements: Measurements;
+  readonly readiness: Readiness;
   private readonly options: DaemonOptions;
   private readonly ports: DaemonPorts;
   private readonly machine: Machine;
@@ -88,6 +95,7 @@ export class Daemon {
     this.options = options;
     this.ports = ports;
     this.machine = ports.machine ?? thisMachine;
+    this.readiness = ports.readiness ?? new Readiness();
     this.startedMs = ports.clock.monoMs();
     const commitReturn = plan.cmtRet === 'LOGGED' ? TP_CMT.TP_CMT_LOGGED : TP_CMT.TP_CMT_COMPLETE;
     const limits = { maxGtt: plan.maxGtt, maxTranTimeS: plan.maxTranTimeS, commitReturn };
@@ -118,6 +126,7 @@ export class Daemon {
     this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
     const spaces = this.devices.spacePorts();
     this.hosted = new HostedDevices({ spaces, served: () => this.tmqueue.spaces(), ulog });
+    this.measurements = this.measured();
   }
 
   /** Starts everything; rejects with a sentence for the operator, after releasing what was taken. */
@@ -141,10 +150,11 @@ export class Daemon {
   private async open(): Promise<void> {
     const { plan } = this.options;
     await this.openTlog();
-    for (const space of plan.spaces) {
+    for (const [i, space] of plan.spaces.entries()) {
       const role = plan.tmqueues.filter((server) => server.group === space.group);
       const aliases = [...new Set(role.flatMap((server) => server.aliases))];
-      const engine = await this.openSpace(space, aliases);
+      const onProgress = (share: number): void => this.readiness.recovering((i + share) / plan.spaces.length);
+      const engine = await this.openSpace(space, { aliases, onProgress });
       if (engine === null) continue;
       const timeoutS = role[0]?.timeoutS ?? 30;
       const timeoutMs = timeoutS === 0 ? Infinity : timeoutS * 1000;
@@ -166,12 +176,13 @@ export class Daemon {
     this.listener = listener;
     const planned = plan.listen.length > 0 ? plan.listen : [DEFAULT_ADDRESS];
     for (const endpoint of this.options.listen ?? planned) {
-      this.checkReach(endpoint);
+      checkReach(endpoint, this.options.allowOpenNetwork === true);
       this.addresses.push(await listener.listen(endpoint));
     }
     await this.devices.noteAddress(this.ownAddress === null ? null : formatAddress(this.ownAddress));
     for (const { forwarder } of this.forwarders) forwarder.start();
     this.devices.warmUp();
+    this.readiness.ready();
   }
 
   /** Before any space: it knows what becomes of prepared branches. Without it they stay in doubt, and all else is served. */
@@ -204,10 +215,13 @@ export class Daemon {
   }
 
   /** null: its log is damaged; the other spaces are served [DESIGN 5, Tail]. With no other space there is nothing to start for. */
-  private async openSpace(space: SpacePlan, aliases: string[]): Promise<SpaceEngine | null> {
+  private async openSpace(
+    space: SpacePlan,
+    { aliases, onProgress }: { aliases: string[]; onProgress: (share: number) => void },
+  ): Promise<SpaceEngine | null> {
     const { plan } = this.options;
     try {
-      const engine = await this.devices.open(space, this.ports.signal);
+      const engine = await this.devices.open(space, { signal: this.ports.signal, onProgress });
       this.engines.push(engine);
       engine.onFailure = (error) => this.fail(`the log of queue space ${space.name}`, error);
       return engine;
@@ -219,6 +233,7 @@ export class Daemon {
         space: name,
         device,
       });
+      this.readiness.without(`queue space ${name} is not open: its log is damaged`);
       this.tmqueue.close({ name, device, aliases, reason });
       if (this.tmqueue.closedSpaces().length === plan.spaces.length) throw error;
       return null;
@@ -236,6 +251,21 @@ export class Daemon {
     const { group, srvid } = options;
     const forwarder = new Tmqforward(ports, { ...options, srvgrp: group });
     this.forwarders.push({ group, srvid, forwarder });
+  }
+
+  private measured(): Measurements {
+    const { tmqueue, transactions, services, forwarders } = this;
+    return new Measurements({
+      version: VERSION,
+      lmid: this.options.plan.lmid,
+      connectionsMax: LIMIT.CONNECTIONS_DEFAULT,
+      listener: () => this.listener,
+      transactions,
+      services,
+      spaces: () => tmqueue.spaces(),
+      closedSpaces: () => tmqueue.closedSpaces(),
+      forwarders,
+    });
   }
 
   private dispatcher(): RequestDispatcher {
@@ -289,22 +319,16 @@ export class Daemon {
     return isAnyHost(first.host) ? { host: '127.0.0.1', port: first.port } : first;
   }
 
-  private checkReach(endpoint: Endpoint): void {
-    if (this.options.allowOpenNetwork === true || isLoopback(endpoint.host)) return;
-    throw new Error(
-      `//${endpoint.host}:${endpoint.port} can be reached from other machines, and there is no TLS and no SECURITY: ` +
-        'listen on 127.0.0.1, or say --allow-open-network',
-    );
-  }
-
   private fail(what: string, error: Error): void {
     const advice = adviceFor(error) || 'mend the cause, then start again';
+    this.readiness.failed(`${what} failed`);
     this.ports.ulog.error(`${what} failed, the daemon ends: ${advice}`, { error: error.message });
     this.ports.onFailure(`${what}: ${error.message}`);
   }
 
   private async shutDown(reason: string): Promise<void> {
     const { clock } = this.ports;
+    this.readiness.stopping();
     for (const { forwarder } of this.forwarders) forwarder.stop();
     // A disk that fails now is no reason to stop stopping.
     await this.devices.noteAddress(null).catch(() => {});
@@ -331,10 +355,4 @@ export class Daemon {
 
 function formatAddress({ host, port }: Endpoint): string {
   return `//${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-function isAnyHost(host: string): boolean {
-  return host === '0.0.0.0' || host === '::';
-}
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

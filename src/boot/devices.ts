@@ -18,6 +18,7 @@ import { DeviceLock } from '../wal/local/device-lock.ts';
 import { nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
 import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
+import type { Allocate } from '../wal/local/segment-maker.ts';
 import { spaceDirectoryName, tlogDirectoryName } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
 import { hasDirectory, spacesOn } from './left-behind.ts';
@@ -31,6 +32,8 @@ export interface DeviceOptions {
   readonly cacheBytes?: number;
   /** Tests hand in a disk with faults. */
   readonly io?: FileIo;
+  /** How the system sets space for a file aside, if it can. */
+  readonly allocate?: Allocate;
 }
 
 /** Decisions are few and small. */
@@ -66,8 +69,14 @@ export class Devices {
     this.sync = new SyncStrategy(options.sync ?? 'auto', ports.clock);
   }
 
-  /** Opens a space, creating what is declared and missing. Rejects with a sentence that names the space and its device. */
-  async open(plan: SpacePlan, signal: AbortSignal): Promise<SpaceEngine> {
+  /**
+   * Opens a space, creating what is declared and missing. `onProgress` is told the share that is read. Rejects with a sentence that names the
+   * space and its device.
+   */
+  async open(
+    plan: SpacePlan,
+    { signal, onProgress }: { signal: AbortSignal; onProgress: (share: number) => void },
+  ): Promise<SpaceEngine> {
     const dir = join(plan.device, spaceDirectoryName(plan.name));
     if (!plan.declared && !(await hasDirectory(this.io, dir))) {
       throw new Error(
@@ -80,7 +89,8 @@ export class Devices {
     await this.lock(plan.device);
     const { ulog } = this.ports;
     const store = await this.openLog(dir, this.options.segmentBytes);
-    const engine = await openSpace(store, signal, this.ports).catch(async (error: unknown) => {
+    const ports = { ...this.ports, onProgress };
+    const engine = await openSpace(store, signal, ports).catch(async (error: unknown) => {
       await store.close();
       throw error;
     });
@@ -181,6 +191,7 @@ export class Devices {
       pages: this.pages,
       io: this.io,
       randomU32: this.randomU32,
+      ...(this.options.allocate === undefined ? {} : { allocate: this.options.allocate }),
       ...(segmentBytes === undefined ? {} : { segmentBytes }),
     });
   }

@@ -2,46 +2,88 @@
 import { hostname } from 'node:os';
 import { resolve as resolvePath } from 'node:path';
 import { adviceFor } from '../boot/advice.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Ulog } from '../base/ulog.ts';
+import { Allocator } from '../boot/allocator.ts';
 import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
 import { SystemClock } from '../boot/system-clock.ts';
-import type { Endpoint } from '../net/network.ts';
+import { Readiness } from '../metrics/readiness.ts';
 import { formatFault, type Fault } from '../ubb/fault.ts';
 import { obstacles, planHost, type HostPlan } from '../ubb/plan.ts';
 import { readDomain } from '../ubb/read.ts';
+import { flushed, logFile, standardError, unblock } from '../ulog/log-output.ts';
 import { PinoUlog } from '../ulog/pino-ulog.ts';
+import { Ending } from './ending.ts';
 import { EXIT } from './exit.ts';
+import { addressText, Operations, type OperationsOptions } from './operations.ts';
 
-export interface StartOptions extends Omit<DaemonOptions, 'plan'> {
+export interface StartOptions extends Omit<DaemonOptions, 'plan'>, OperationsOptions {
   readonly config: string;
   readonly appdir?: string;
   readonly lmid?: string;
   readonly expandEnv?: boolean;
+  /** Where the log goes instead of standard error. */
+  readonly log?: string;
   readonly json?: boolean;
 }
 
-/** After a signal the process ends within this time [DESIGN 11], in milliseconds. */
-const STOP_MAX_MS = 5000;
+/** What is still to be read by whoever reads our output may take so long at the end, in milliseconds. */
+const FLUSH_MS = 200;
 
-/** Runs until a signal or a failure; resolves with the exit code. */
+/** Runs until a signal or a failure, and ends the process. */
 export async function start(options: StartOptions): Promise<number> {
-  const ending = new Ending();
-  // The log goes to standard error: there is no file to re-open, and losing the terminal ends nothing.
-  process.on('SIGHUP', () => {});
-  // Whoever read the ready line may be gone.
-  process.stdout.on('error', () => {});
+  let operations: Operations | null = null;
+  let ulog: PinoUlog | null = null;
+  const reopen = (): void => ulog?.reopen();
+  const ending = new Ending(() => {
+    if (operations === null) reopen();
+    else operations.reload(reopen);
+  });
+  standAnyReader();
   const loaded = load(options);
   if (loaded === null) return EXIT.REFUSED;
   const { plan, idle } = loaded;
-  const ulog = new PinoUlog({ name: 'tmqueue', lmid: plan.lmid });
+  const output = options.log === undefined ? standardError() : logFile(options.log);
+  ulog = new PinoUlog({ name: 'tmqueue', lmid: plan.lmid }, output);
   for (const warning of plan.warnings) ulog.warn(warning);
   if (idle > 0)
     ulog.info(
       `${idle} things in the configuration do nothing here: tmqueue check -v ${options.config} lists them`,
     );
+  const ports = { clock: new SystemClock(), ulog, readiness: new Readiness() };
+  operations = await Operations.open(options, ports);
+  ending.signal.addEventListener('abort', () => ports.readiness.stopping());
+  const code = await serve({ options, plan, operations, ending }, ports);
+  await operations.close();
+  await Promise.all([
+    ulog.flush(FLUSH_MS),
+    flushed(process.stdout, FLUSH_MS),
+    flushed(process.stderr, FLUSH_MS),
+  ]);
+  // A reader that does not read must not keep the process.
+  return process.exit(code);
+}
+
+interface Serving {
+  readonly options: StartOptions;
+  readonly plan: HostPlan;
+  readonly operations: Operations;
+  readonly ending: Ending;
+}
+
+/** From the daemon's start to its end. */
+async function serve(
+  { options, plan, operations, ending }: Serving,
+  ports: { clock: Clock; ulog: Ulog; readiness: Readiness },
+): Promise<number> {
+  const allocator = Allocator.start();
+  const device = { allocate: allocator.allocate, ...options.device };
   let daemon: Daemon;
   try {
-    const ports = { clock: new SystemClock(), ulog, onFailure: () => ending.fail(), signal: ending.signal };
-    daemon = await Daemon.start({ ...options, plan }, ports);
+    daemon = await Daemon.start(
+      { ...options, device, plan },
+      { ...ports, onFailure: () => ending.fail(), signal: ending.signal },
+    );
   } catch (error) {
     // A signal, or the log of a space that was open already: that has been said.
     if (ending.signal.aborted) return await ending.reached;
@@ -50,10 +92,22 @@ export async function start(options: StartOptions): Promise<number> {
     process.stderr.write(`tmqueue: ${message}${advice === '' ? '' : `; ${advice}`}\n`);
     return EXIT.REFUSED;
   }
-  sayReady(daemon, plan, options.json === true);
+  operations.show(daemon.measurements);
+  if (!ending.signal.aborted)
+    sayReady(daemon, { plan, json: options.json === true, metrics: operations.address });
   const code = await ending.reached;
   await daemon.stop('the daemon is stopping');
+  allocator.close();
   return code;
+}
+
+/** Whoever reads our output may be gone, not read, or be a terminal that was stopped: the daemon goes on. */
+function standAnyReader(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error');
+    stream.on('error', () => {});
+    unblock(stream);
+  }
 }
 
 interface Loaded {
@@ -84,8 +138,11 @@ function refuse(faults: readonly Fault[]): null {
   return null;
 }
 
-function sayReady(daemon: Daemon, plan: HostPlan, json: boolean): void {
-  const addresses = daemon.addresses.map(formatAddress);
+function sayReady(
+  daemon: Daemon,
+  { plan, json, metrics }: { plan: HostPlan; json: boolean; metrics: string },
+): void {
+  const addresses = daemon.addresses.map(addressText);
   const spaces = plan.spaces.map((space) => space.name);
   const line = json
     ? JSON.stringify({
@@ -95,42 +152,8 @@ function sayReady(daemon: Daemon, plan: HostPlan, json: boolean): void {
         lmid: plan.lmid,
         spaces,
         pid: process.pid,
+        ...(metrics === '' ? {} : { metrics: `http:${metrics}` }),
       })
     : `tmqueue ready on ${addresses.join(' ')} (${plan.lmid}: ${spaces.join(', ')})`;
   process.stdout.write(`${line}\n`);
-}
-
-function formatAddress({ host, port }: Endpoint): string {
-  return `//${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** The first of: SIGTERM, SIGINT, a failed log. Signals are heard from the first moment, also while a long recovery runs. */
-class Ending {
-  readonly reached: Promise<number>;
-  private readonly controller = new AbortController();
-  private resolve: (code: number) => void = () => {};
-
-  constructor() {
-    this.reached = new Promise((resolve) => {
-      this.resolve = resolve;
-    });
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        this.end(EXIT.OK);
-      });
-    }
-  }
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
-  fail(): void {
-    this.end(EXIT.REFUSED);
-  }
-  private end(code: number): void {
-    this.controller.abort();
-    this.resolve(code);
-    // A stop takes 5 s at most, whatever holds it up: a disk that does not answer, for example.
-    setTimeout(() => process.exit(EXIT.REFUSED), STOP_MAX_MS).unref();
-  }
 }

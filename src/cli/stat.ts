@@ -2,7 +2,9 @@
 import type { Statistics } from '../../clients/typescript/index.ts';
 import { withContext, type ConnectOptions } from './connect.ts';
 import { EXIT } from './exit.ts';
+import { formatBytes, formatDuration } from './figures.ts';
 import { formatTable } from './table.ts';
+import { upText } from './top-view.ts';
 
 export interface StatOptions extends ConnectOptions {
   readonly json?: boolean;
@@ -51,32 +53,12 @@ function format(found: Statistics): string {
   if (found.forwarders.length > 0) {
     const rows = found.forwarders.map((one) => [
       `${one.srvgrp}/${one.srvid}`,
+      upText(one),
       one.queues.join(','),
       String(one.forwarded),
       String(one.failed),
     ]);
-    lines.push('', ...formatTable([['FORWARDER', 'QUEUES', 'DONE', 'FAILED'], ...rows]));
+    lines.push('', ...formatTable([['FORWARDER', 'UP', 'QUEUES', 'DONE', 'FAILED'], ...rows]));
   }
   return `${lines.join('\n')}\n`;
-}
-
-function formatBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let value = bytes;
-  let unit = 0;
-  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
-}
-
-function formatDuration(ms: number): string {
-  const seconds = Math.floor(ms / 1000);
-  const parts = [
-    Math.floor(seconds / 86_400),
-    Math.floor(seconds / 3600) % 24,
-    Math.floor(seconds / 60) % 60,
-    seconds % 60,
-  ];
-  const text = ['d', 'h', 'm', 's'].map((unit, i) => `${parts[i] ?? 0}${unit}`);
-  const from = parts.findIndex((part) => part > 0);
-  return text.slice(from < 0 ? 3 : from).join(' ');
 }

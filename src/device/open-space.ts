@@ -13,6 +13,7 @@ import { RefusedError } from './device.ts';
 
 /** Administration reads no message data: the least that the cache can be. */
 const CACHE_BYTES = 1;
+export const LOG_FAILED = 'the log could not be written: open the space again to see what is there';
 const soon = (run: () => void): void => void setImmediate(run);
 
 export interface SpacePorts {
@@ -73,12 +74,7 @@ export function whenDurable(engine: SpaceEngine, batch: number): Promise<void> {
   return new Promise((resolve, reject) => {
     engine.hold(batch, {
       released: resolve,
-      failed: () =>
-        reject(
-          new RefusedError('the log could not be written: open the space again to see what is there', {
-            refusal: 'failed',
-          }),
-        ),
+      failed: () => reject(new RefusedError(LOG_FAILED, { refusal: 'failed' })),
     });
   });
 }

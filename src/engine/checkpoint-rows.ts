@@ -4,9 +4,10 @@
 import { LIMIT } from '../../proto/codes.ts';
 import { NONE } from '../base/column.ts';
 import { Arrival } from '../queue/arrival.ts';
-import { CLOCK, MEMORY_REF, type EntryTiming } from '../queue/event.ts';
+import { CLOCK, MEMORY_REF, type EntryTiming, type Placed, type ProvenanceSet } from '../queue/event.ts';
 import { standingOf } from '../queue/place.ts';
 import type { QueueSpace } from '../queue/space.ts';
+import { PROVENANCE_BYTES_MAX } from './provenance-record.ts';
 import { encodeEvent, PLACED_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
 
@@ -16,9 +17,9 @@ const COUNT_BYTES = 4;
 /** How a column is written. */
 const FORM = { ONE: 0, EACH: 1 } as const;
 /** Bits of a row: which of the values it has that only some have, and the clock of its due time. */
-const BIT = { CORRID: 1, TIMING: 2, PLACED: 4, DUE_ON_WALL: 8 } as const;
+const BIT = { CORRID: 1, TIMING: 2, PLACED: 4, DUE_ON_WALL: 8, PROVENANCE: 16 } as const;
 const TIMING_BYTES = 25;
-const EXTRA_BYTES_MAX = LIMIT.TMCORRIDLEN + TIMING_BYTES + 2 + PLACED_BYTES;
+const EXTRA_BYTES_MAX = LIMIT.TMCORRIDLEN + TIMING_BYTES + 2 + PLACED_BYTES + 2 + PROVENANCE_BYTES_MAX;
 const COUNTER_LOW = 2 ** 32;
 
 type Values = Uint8Array | Uint16Array | Uint32Array | Float64Array;
@@ -124,7 +125,15 @@ export class RowWriter {
     }
     if (detail !== NONE && details.place.get(detail) !== NONE) {
       bits |= BIT.PLACED;
-      to = this.writePlace(entry, to);
+      const id = this.space.id(entry);
+      const position = standingOf(this.space, entry);
+      to = this.writeRecord({ kind: 'placed', id, persistent: true, position }, to);
+    }
+    const provenance = this.space.provenanceOf(entry);
+    if (provenance !== null) {
+      bits |= BIT.PROVENANCE;
+      const id = this.space.id(entry);
+      to = this.writeRecord({ kind: 'provenanceSet', id, persistent: true, provenance }, to);
     }
     this.extraBytes = to;
     return bits;
@@ -138,15 +147,11 @@ export class RowWriter {
     this.extra = larger;
   }
 
-  private writePlace(entry: number, at: number): number {
-    const { space, extra } = this;
-    const record = new RecordBuffer(PLACED_BYTES);
-    const length = encodeEvent(record, {
-      kind: 'placed',
-      id: space.id(entry),
-      persistent: true,
-      position: standingOf(space, entry),
-    });
+  /** After its length. */
+  private writeRecord(event: Placed | ProvenanceSet, at: number): number {
+    const { extra } = this;
+    const record = new RecordBuffer(PROVENANCE_BYTES_MAX);
+    const length = encodeEvent(record, event);
     extra.writeUInt16LE(length, at);
     extra.set(record.slice(0, length), at + 2);
     return at + 2 + length;
@@ -172,10 +177,11 @@ function isOneValue(column: Values, count: number): boolean {
   return true;
 }
 
-/** A row as it is read: its message, and its PLACED record if it was put somewhere. */
+/** A row as it is read: its message, and its records: PLACED if it was put somewhere, PROVENANCE if it was moved to the error queue. */
 export interface RowSink {
-  row(arrival: Arrival, placed: Buffer | null): void;
+  row(arrival: Arrival, records: readonly Buffer[]): void;
 }
+const NONE_OF_THEM: readonly Buffer[] = [];
 
 export class RowReader {
   private readonly block = new Block();
@@ -193,8 +199,8 @@ export class RowReader {
     const { block } = this;
     for (const column of block.columns) this.readColumn(column, count);
     for (let i = 0; i < count; i++) {
-      const placed = this.fill(i, types);
-      sink.row(this.arrival, placed);
+      const records = this.fill(i, types);
+      sink.row(this.arrival, records);
     }
     if (this.at !== payload.length)
       throw new RangeError(`${payload.length - this.at} bytes behind the rows of a block`);
@@ -209,8 +215,8 @@ export class RowReader {
     if (form === FORM.ONE) column.fill(column[0] as number, 1, count);
   }
 
-  /** Fills the arrival; returns the PLACED record or null. */
-  private fill(i: number, types: readonly number[]): Buffer | null {
+  /** Fills the arrival; returns the records that follow it. */
+  private fill(i: number, types: readonly number[]): readonly Buffer[] {
     const { arrival, block } = this;
     arrival.epoch = block.epoch[i] as number;
     arrival.counter = (block.counterHigh[i] as number) * COUNTER_LOW + (block.counterLow[i] as number);
@@ -226,7 +232,15 @@ export class RowReader {
     arrival.dueClock = (bits & BIT.DUE_ON_WALL) === 0 ? CLOCK.SPACE : CLOCK.WALL;
     arrival.corrid = (bits & BIT.CORRID) === 0 ? null : this.take(0, LIMIT.TMCORRIDLEN);
     arrival.timing = (bits & BIT.TIMING) === 0 ? null : this.takeTiming();
-    return (bits & BIT.PLACED) === 0 ? null : this.take(0, this.take(0, 2).readUInt16LE(0));
+    if ((bits & (BIT.PLACED | BIT.PROVENANCE)) === 0) return NONE_OF_THEM;
+    const records: Buffer[] = [];
+    if ((bits & BIT.PLACED) !== 0) records.push(this.takeRecord());
+    if ((bits & BIT.PROVENANCE) !== 0) records.push(this.takeRecord());
+    return records;
+  }
+
+  private takeRecord(): Buffer {
+    return this.take(0, this.take(0, 2).readUInt16LE(0));
   }
 
   private takeTiming(): EntryTiming {

@@ -1,6 +1,7 @@
 // Takes checkpoints while work goes on [DESIGN 5]: all rows in the order of their slots, a slice at a time, at a paced rate, from the last
 // batch appended when the scan begins through the last one that it may have seen. Put in place only when the log is durable through that. A
 // checkpoint only saves time: one that fails (a full disk) is given up with a line in the log, and the next is tried later.
+import { Histogram } from '../base/histogram.ts';
 import type { LogStore, LogWriter, SnapshotWriter } from '../wal/log-store.ts';
 import { CHECKPOINT_FORMAT, jsonSection, recordsSection, SECTION, section } from './checkpoint-format.ts';
 import { BLOCK_ROWS, RowWriter } from './checkpoint-rows.ts';
@@ -13,7 +14,14 @@ const UNPACED_BYTES = 1024 * 1024;
 /** The next one begins when so much was appended since the last: units of the log, or this share of what is live. */
 const TAIL = { UNITS: 4, SHARE: 1 / 4 } as const;
 
+/** Bounds of what is shown of how long they take. */
+const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
 export class Checkpointer {
+  /** Of those that were put in place. */
+  readonly seconds = new Histogram(SECONDS);
+  /** Given up. */
+  failures = 0;
   private readonly engine: SpaceEngine;
   private readonly store: LogStore;
   private readonly writer: LogWriter;
@@ -54,6 +62,7 @@ export class Checkpointer {
   private async take(): Promise<void> {
     const { engine } = this;
     this.tail = 0;
+    const beganMs = engine.monoMs();
     let writer: SnapshotWriter | null = null;
     try {
       // The oldest batch not wholly applied, and all after it, are read again.
@@ -61,11 +70,13 @@ export class Checkpointer {
       writer = await this.store.snapshots.begin(from, this.writer.epoch);
       await this.writeAll(writer);
       await engine.whenDurable();
-      if (this.isOver) await writer.abort();
-      else await writer.commit(engine.journal.durablePos);
+      if (this.isOver) return await writer.abort();
+      await writer.commit(engine.journal.durablePos);
+      this.seconds.observe((engine.monoMs() - beganMs) / 1000);
     } catch (error) {
       await writer?.abort().catch(() => {});
       if (this.isOver) return;
+      this.failures++;
       const reason = error instanceof Error ? error.message : String(error);
       engine.warn(`a checkpoint was given up: ${reason}; the next start reads more of the log`, {});
     }

@@ -155,14 +155,15 @@ export class Dequeues {
   private finish(request: DequeueRequest, entry: number, message: StoredMessage): void {
     const { engine } = this;
     const queue = engine.space.queueOf(entry);
-    const readable = this.readableWith(queue, entry);
-    if (request.peek) return request.taken(message, readable);
+    // That it is the first of its queue must be as durable as the message itself.
+    if (request.peek) return request.taken(message, queue.lastBatch);
     const { work } = request;
+    const readable = this.readableWith(queue, entry);
     engine.run({ kind: 'take', entry, branch: work === null ? 0 : work.branch.number });
     return request.taken(message, work === null ? queue.lastBatch : readable);
   }
 
-  /** The batch that a message may be shown with: for its own record, and for what changed it since. A lock leaves no record. */
+  /** The batch that a transaction may see a message with: of its record, and of what changed it since. A lock leaves no record. */
   private readableWith(queue: Queue, entry: number): BatchNumber {
     const { messages, entries } = this.engine.space;
     return this.engine.journal.isDurable(messages.ref.get(entries.message.get(entry)))

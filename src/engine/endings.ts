@@ -6,13 +6,14 @@ import { NONE } from '../base/column.ts';
 import type { TransactionId } from '../base/transaction-id.ts';
 import { apply } from '../queue/apply.ts';
 import type { RollbackCommand } from '../queue/command.ts';
+import type { Cause } from '../queue/provenance.ts';
 import { REMOVAL, type Removed } from '../queue/event.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Branch } from '../queue/branches.ts';
 import { ENTRY } from '../queue/tables.ts';
 import type { Pos, Ref } from '../wal/log-store.ts';
 import type { Soon } from './journal.ts';
-import { CHANGE_BYTES, encodeEvent, REMOVAL_BYTES } from './record.ts';
+import { encodeEvent, moveBytes, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Held, Work } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
@@ -26,7 +27,7 @@ const STEP_ENTRIES = 50;
 export type Steps = Generator<void, BatchNumber>;
 
 /** What every step of one rollback uses. */
-export type Given = Pick<RollbackCommand, 'nowMs' | 'wallMs' | 'newId'>;
+export type Given = Pick<RollbackCommand, 'nowMs' | 'wallMs' | 'cause' | 'newId'>;
 
 /** What walking an ending needs to know of it. */
 export interface EndingTerms {
@@ -115,14 +116,14 @@ export class Endings {
     return this.begin({ queues, steps: this.commitSteps(work, transaction) });
   }
 
-  rollback(work: Work): BatchNumber {
-    const given = this.givenNow(work.branch);
+  rollback(work: Work, cause: Cause): BatchNumber {
+    const given = this.givenNow(work.branch, cause);
     return this.begin({ queues: this.queuesOfRollback(work.branch), steps: this.rollbackSteps(work, given) });
   }
 
   /** Times and ids of a rollback are those of the moment at which it was asked for. */
-  givenNow(branch: Branch): Given {
-    return { ...this.engine.now(), newId: this.engine.newIds(branch.locks) };
+  givenNow(branch: Branch, cause: Cause): Given {
+    return { ...this.engine.now(), cause, newId: this.engine.newIds(branch.locks) };
   }
 
   /** The queues that the commit of what the branch holds touches. */
@@ -226,7 +227,17 @@ export class Endings {
     this.ref = Infinity;
   }
 
-  /** What the branch took goes back by the rules of a rollback [spec 2.6]. */
+  private readonly mayMove = (from: string | null): boolean =>
+    this.engine.journal.reserveSmall(moveBytes(from));
+
+  /** What a small branch took goes back by the rules of a rollback [spec 2.6]. */
+  giveBackAtOnce(branch: Branch, cause: Cause): void {
+    const { engine } = this;
+    const given = { ...engine.now(), cause, newId: () => engine.newId() };
+    engine.run({ kind: 'rollback', branch: branch.number, limit: Infinity, ...given, mayMove: this.mayMove });
+  }
+
+  /** The same of a large one, step by step. */
   *giveBack(branch: Branch, given: Given): Generator<void, void> {
     const { engine } = this;
     const command = {
@@ -234,7 +245,7 @@ export class Endings {
       branch: branch.number,
       limit: 1,
       ...given,
-      mayMove: () => engine.journal.reserveSmall(CHANGE_BYTES),
+      mayMove: this.mayMove,
     } as const;
     let done = 0;
     while (branch.locks > 0) {

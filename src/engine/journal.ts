@@ -2,6 +2,7 @@
 // next collects; when it returns, all that is pending goes at once; an idle journal commits at the end of the loop's turn. No timers.
 // Invariant: what is held for batch n leaves after batch n is durable, in order, or is told that the log died.
 import { assert } from '../base/assert.ts';
+import { Histogram } from '../base/histogram.ts';
 import type { LogError, LogWriter, Pos } from '../wal/log-store.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Held } from './request.ts';
@@ -9,6 +10,12 @@ import type { SpaceClock } from './space-clock.ts';
 
 /** Long work waits for the log when this much of the open batch is there: nobody's answer is to wait for much more than its own. */
 const AHEAD_BYTES = 256 * 1024;
+
+/** Bounds of what is shown: records of a batch, and seconds until it was durable. */
+const BATCH_RECORDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16_384];
+const SYNC_SECONDS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+];
 
 /** Runs something once at the end of the loop's turn. */
 export type Soon = (run: () => void) => void;
@@ -26,6 +33,11 @@ export class Journal {
   /** Position of the last batch that is durable. */
   durablePos: Pos;
   recordsAppended = 0;
+  bytesAppended = 0;
+  readonly batchRecords = new Histogram(BATCH_RECORDS);
+  readonly syncSeconds = new Histogram(SYNC_SECONDS);
+  /** Space time at which the batch in flight was handed to the log. */
+  private appendedMs = 0;
   /** Set when the log died; everything is refused from then on. */
   failure: LogError | null = null;
   onFailure: (error: LogError) => void = () => {};
@@ -184,7 +196,11 @@ export class Journal {
     this.writer.release(this.reservedForBatch);
     this.reservedForBatch = 0;
     this.recordsAppended += records.count;
-    const { durable } = this.writer.append(records.group(), this.time.stamp(), kind);
+    this.bytesAppended += records.length;
+    this.batchRecords.observe(records.count);
+    const stamp = this.time.stamp();
+    this.appendedMs = stamp.space;
+    const { durable } = this.writer.append(records.group(), stamp, kind);
     this.ref = this.writer.nextRef;
     const pos = this.writer.lastPos;
     durable.then(
@@ -201,6 +217,7 @@ export class Journal {
     this.durablePos = pos;
     this.durableBelow = this.ref;
     this.inFlight = false;
+    this.syncSeconds.observe((this.time.nowMs() - this.appendedMs) / 1000);
     this.spare.clear();
     const { heldInFlight } = this;
     this.heldInFlight = [];

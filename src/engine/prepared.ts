@@ -6,6 +6,7 @@ import { beginEnd, endOne } from '../queue/apply.ts';
 import type { Branch, PreparedFor } from '../queue/branches.ts';
 import type { BranchEnded } from '../queue/event.ts';
 import { locked } from '../queue/prepared.ts';
+import { ROLLED_BACK } from '../queue/provenance.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
 import { BRANCH_BYTES, PREPARED_DEFINITION_BYTES } from './branch-record.ts';
 import type { Given, Steps } from './endings.ts';
@@ -90,7 +91,7 @@ export class PreparedBranches {
     }
     if (!committed) {
       this.reserveRemovals(branch);
-      engine.rollbackEntries(branch);
+      engine.endings.giveBackAtOnce(branch, ROLLED_BACK);
       this.releasePending(branch);
     }
     engine.run({ kind: 'end', branch: number, transaction, committed });
@@ -159,7 +160,7 @@ export class PreparedBranches {
     const { endings } = this.engine;
     if (event.committed)
       return endings.begin({ queues: endings.queuesOf(branch), steps: this.endSteps(branch, event) });
-    const steps = this.rollbackSteps(branch, event, endings.givenNow(branch));
+    const steps = this.rollbackSteps(branch, event, endings.givenNow(branch, ROLLED_BACK));
     return endings.begin({ queues: endings.queuesOfRollback(branch), steps });
   }
 

@@ -6,6 +6,7 @@ import type { LogWriter } from '../wal/log-store.ts';
 import { standingOf } from '../queue/place.ts';
 import { memberOf } from '../queue/prepared.ts';
 import { NONE } from '../base/column.ts';
+import { Histogram } from '../base/histogram.ts';
 import { MEMORY_REF, type Enqueued } from '../queue/event.ts';
 import { decodeMessage, isIntact } from './message-record.ts';
 import { isTooLarge, payFor, type LogSize } from './reclaim-pace.ts';
@@ -19,7 +20,13 @@ const SCAN_ROWS = 32_768;
 const BOUND = 2;
 const BOUND_UNITS = 3;
 
+/** Bounds of what is shown of how long one step takes, its sync included. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
 export class Reclaim {
+  /** Steps in which messages were restated. */
+  readonly seconds = new Histogram(SECONDS);
+  restatedBytes = 0;
   private readonly engine: SpaceEngine;
   private readonly writer: LogWriter;
   /** The first unit that is not known to be empty. */
@@ -171,6 +178,7 @@ export class Reclaim {
     const { space, journal } = this.engine;
     const { messages } = space;
     const front = this.unit;
+    const beganMs = this.engine.monoMs();
     let bytes = 0;
     while (this.next < this.rows.length && bytes < this.share && this.budget > 0) {
       const row = this.rows[this.next] as number;
@@ -195,7 +203,11 @@ export class Reclaim {
       this.budget -= length;
     }
     const ending = this.engine.endings.settled();
-    if (bytes > 0) await this.engine.whenDurable();
+    if (bytes > 0) {
+      this.restatedBytes += bytes;
+      await this.engine.whenDurable();
+      this.seconds.observe((this.engine.monoMs() - beganMs) / 1000);
+    }
     // What is being removed is not restated, what is being added not known yet.
     else if (ending !== null) {
       await ending;
@@ -237,6 +249,9 @@ export class Reclaim {
         position: standingOf(space, entry),
       });
     }
+    const provenance = space.provenanceOf(entry);
+    if (provenance !== null)
+      this.engine.relog({ kind: 'provenanceSet', id: message.id, persistent: true, provenance });
     this.rejoin(entry);
   }
 

@@ -1,9 +1,12 @@
 // Records under construction: the open batch, or the enqueues of an open transaction. Bytes are encoded once, into chunks that are never
-// moved; a big body is a chunk of its own, by reference. Invariant: the fixed and variable head of a record lies within one chunk.
+// moved; a big body is a chunk of its own, by reference. Invariants: the fixed and variable head of a record lies within one chunk; memory
+// of its own is used again only after `clear`.
 import type { RecordGroup } from '../wal/log-store.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
+/** Chunks kept for the next batch: fresh memory costs more than what is written to it. */
+const SPARE_MAX = 16;
 /** Bodies from this size on are not copied into a chunk. */
 export const BY_REFERENCE_BYTES = 32 * 1024;
 
@@ -15,6 +18,9 @@ export class RecordBuffer {
   /** Bytes of closed chunks. */
   private closed = 0;
   private starts: Uint32Array;
+  /** Whole chunks of its own that are in use, and that are not. */
+  private whole: Buffer[] = [];
+  private readonly spare: Buffer[] = [];
   private readonly chunkBytes: number;
   count = 0;
 
@@ -101,10 +107,13 @@ export class RecordBuffer {
     return { bytes, starts: this.starts, count: this.count };
   }
 
-  /** Empties it for the next batch; the current chunk is used again. */
+  /** Empties it for the next batch; its chunks are used again. */
   clear(): void {
     this.chunks = [];
     this.chunkStarts = [];
+    this.current = this.whole.shift() ?? NOTHING;
+    for (const chunk of this.whole) if (this.spare.length < SPARE_MAX) this.spare.push(chunk);
+    this.whole = this.current === NOTHING ? [] : [this.current];
     this.used = 0;
     this.closed = 0;
     this.count = 0;
@@ -114,7 +123,14 @@ export class RecordBuffer {
   private ensure(bytes: number): void {
     if (this.used + bytes <= this.current.length) return;
     this.closeChunk();
-    if (this.current.length < bytes) this.current = Buffer.allocUnsafe(Math.max(this.chunkBytes, bytes));
+    if (this.current.length < bytes) this.current = this.chunkFor(bytes);
+  }
+
+  private chunkFor(bytes: number): Buffer {
+    if (bytes > this.chunkBytes) return Buffer.allocUnsafe(bytes);
+    const chunk = this.spare.pop() ?? Buffer.allocUnsafe(this.chunkBytes);
+    this.whole.push(chunk);
+    return chunk;
   }
 
   /** What is in the current chunk will not move any more; its rest goes on being written to. */

@@ -20,6 +20,7 @@ export const RECORD = {
   ENDED: 14,
   COMMITTED: 15,
   OUTCOMES: 16,
+  PROVENANCE: 17,
 } as const;
 
 export const ID_BYTES = 12;

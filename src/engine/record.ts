@@ -15,6 +15,7 @@ import type {
 import { LABEL_BYTES_MAX } from '../queue/label.ts';
 import { decodeBranchEvent, encodeBranchEvent } from './branch-record.ts';
 import { readEnqueued } from './message-record.ts';
+import { encodeProvenance, provenanceBytes, readProvenance } from './provenance-record.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 import { asBuffer, ID_BYTES, readId, RECORD, writeId } from './record-parts.ts';
 
@@ -36,6 +37,9 @@ export function encodeEvent(buffer: RecordBuffer, event: Exclude<LoggedEvent, En
       break;
     case 'moved':
       writeMoved(buffer, event);
+      break;
+    case 'provenanceSet':
+      encodeProvenance(buffer, event);
       break;
     case 'placed':
       writePlaced(buffer, event);
@@ -75,6 +79,28 @@ const PLACED_HEAD_BYTES = 4 + 2 * ID_BYTES + 16;
 export const PLACED_BYTES: number = PLACED_HEAD_BYTES + LABEL_BYTES_MAX + 4 + 28;
 /** The same for one about a queue, without its attributes. */
 export const QUEUE_CHANGE_BYTES: number = 8 + 4 + 28;
+/** What was set aside for the record of an event that is decided here, with its share of a frame; 0: others see to that. */
+export function setAside(event: LoggedEvent): number {
+  switch (event.kind) {
+    // That a prepared branch took a message is said in the room for its removal, which the outcome will say.
+    case 'removed':
+    case 'joined':
+      return REMOVAL_BYTES;
+    case 'retried':
+    case 'moved':
+      return CHANGE_BYTES;
+    case 'provenanceSet':
+      return provenanceBytes(event.provenance.name);
+    default:
+      return 0;
+  }
+}
+
+/** Room for moving a message to the error queue from the queue of this name, or from the error queue itself (null). */
+export function moveBytes(from: string | null): number {
+  return CHANGE_BYTES + (from === null ? 0 : provenanceBytes(from));
+}
+
 /**
  * Reads a record, of which a message's data may be missing, at its place. Throws a RangeError for a kind this release does not know.
  */
@@ -98,6 +124,8 @@ export function decodeEvent(record: Uint8Array, place: RecordPlace): LoggedEvent
     case RECORD.MOVED:
     case RECORD.MOVED_FIRST:
       return readMoved(bytes);
+    case RECORD.PROVENANCE:
+      return readProvenance(bytes);
     case RECORD.PLACED:
       return readPlaced(bytes);
     case RECORD.THRESHOLD:

@@ -13,7 +13,7 @@ import {
   type SnapshotStore,
 } from '../wal/log-store.ts';
 import {
-  CHECKPOINT_FORMAT,
+  CHECKPOINT_FORMATS,
   readRecords,
   SECTION,
   SECTION_HEAD_BYTES,
@@ -40,7 +40,12 @@ export interface LogBeginning {
 export async function restore(
   store: LogBeginning,
   make: () => QueueSpace,
-  ports: { readonly ulog: Ulog; readonly signal: AbortSignal },
+  ports: {
+    readonly ulog: Ulog;
+    readonly signal: AbortSignal;
+    /** So many bytes of it are read. */
+    readonly onRead?: (bytes: number, info: SnapshotInfo) => void;
+  },
 ): Promise<Restored> {
   const { first } = store.stat();
   for (const info of await store.snapshots.list()) {
@@ -49,7 +54,12 @@ export async function restore(
     try {
       if (info.unreadable !== undefined) throw new Error(info.unreadable);
       const reader = new Reader(make(), { rowsMax: info.bytes / ROW_BYTES_MIN, signal: ports.signal });
-      for await (const chunk of store.snapshots.read(info.id)) reader.take(chunk);
+      let bytes = 0;
+      for await (const chunk of store.snapshots.read(info.id)) {
+        reader.take(chunk);
+        bytes += chunk.length;
+        ports.onRead?.(bytes, info);
+      }
       return reader.end(info);
     } catch (error) {
       ports.signal.throwIfAborted();
@@ -66,7 +76,7 @@ const ROW_BYTES_MIN = 4;
 /** A row of a queue that is named later. */
 interface Waiting {
   readonly arrival: Arrival;
-  readonly placed: Buffer | null;
+  readonly records: readonly Buffer[];
 }
 
 class Reader implements RowSink {
@@ -122,7 +132,7 @@ class Reader implements RowSink {
   end(info: SnapshotInfo): Restored {
     if (this.head === null || this.expected !== this.rows || this.filled > 0)
       throw new LogError('Corrupt', `${info.id} is not whole: ${this.rows} rows of ${this.expected}`);
-    for (const { arrival, placed } of this.waiting) this.put(arrival, placed);
+    for (const { arrival, records } of this.waiting) this.put(arrival, records);
     for (const event of this.members) apply(this.space, event);
     return { space: this.space, after: info.from, to: info.to, time: this.head.time };
   }
@@ -155,23 +165,24 @@ class Reader implements RowSink {
   }
 
   private takeHead(head: CheckpointHead): void {
-    if (head.format !== CHECKPOINT_FORMAT) {
-      throw new LogError('Corrupt', `it has format ${head.format}, this program reads ${CHECKPOINT_FORMAT}`);
+    if (!CHECKPOINT_FORMATS.includes(head.format)) {
+      const read = CHECKPOINT_FORMATS.join(' and ');
+      throw new LogError('Corrupt', `it has format ${head.format}, this program reads ${read}`);
     }
     this.head = head;
     this.space.msgids.reserve(Math.min(head.rows, this.rowsMax));
   }
 
-  row(arrival: Arrival, placed: Buffer | null): void {
-    if (this.space.queueByNumber(arrival.queue) !== undefined) return this.put(arrival, placed);
+  row(arrival: Arrival, records: readonly Buffer[]): void {
+    if (this.space.queueByNumber(arrival.queue) !== undefined) return this.put(arrival, records);
     const corrid = arrival.corrid?.slice() ?? null;
     const kept = Object.assign(new Arrival(), arrival, { corrid });
-    this.waiting.push({ arrival: kept, placed: placed === null ? null : Buffer.from(placed) });
+    this.waiting.push({ arrival: kept, records: records.map((record) => Buffer.from(record)) });
   }
 
-  private put(arrival: Arrival, placed: Buffer | null): void {
+  private put(arrival: Arrival, records: readonly Buffer[]): void {
     arrive(this.space, arrival, true);
-    if (placed === null) return;
-    apply(this.space, decodeEvent(placed, { ref: 0, offset: 0, length: placed.length }));
+    for (const record of records)
+      apply(this.space, decodeEvent(record, { ref: 0, offset: 0, length: record.length }));
   }
 }

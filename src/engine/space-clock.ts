@@ -2,6 +2,7 @@
 // daemon is up, is carried over a stop by the wall clock, and never runs backwards whatever the wall clock does.
 import type { Clock } from '../base/clock.ts';
 import type { BatchTime } from '../wal/log-store.ts';
+import type { IdTimes } from './id-times.ts';
 
 /** How far the two clocks may drift apart before the pair is logged, in milliseconds. */
 export const DRIFT_MAX_MS = 100;
@@ -12,6 +13,8 @@ export class SpaceClock {
   private monoAtBase: number;
   private lastWall = 0;
   private lastSpace = 0;
+  /** Takes note of every batch that is stamped, as soon as there is a space. */
+  ids: IdTimes | null = null;
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -46,6 +49,7 @@ export class SpaceClock {
     const time = { space: this.nowMs(), wall: this.clock.wallMs() };
     this.lastSpace = time.space;
     this.lastWall = time.wall;
+    this.ids?.note(time.space);
     return time;
   }
 

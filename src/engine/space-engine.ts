@@ -7,11 +7,11 @@ import type { Ulog } from '../base/ulog.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
 import type { TransactionId } from '../base/transaction-id.ts';
 import { apply } from '../queue/apply.ts';
-import type { Branch } from '../queue/branches.ts';
 import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { decide } from '../queue/decide.ts';
 import { isLogged, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
+import { ROLLED_BACK, type Cause } from '../queue/provenance.ts';
 import type { Queue } from '../queue/queue.ts';
 import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
@@ -24,8 +24,9 @@ import { Journal, type Soon } from './journal.ts';
 import { encodeEnqueued } from './message-record.ts';
 import { PreparedBranches } from './prepared.ts';
 import { Reclaim } from './reclaim.ts';
-import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES } from './record.ts';
+import { CHANGE_BYTES, encodeEvent, QUEUE_CHANGE_BYTES, REMOVAL_BYTES, setAside } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
+import { Redrives } from './redrive.ts';
 import { reportEvent } from './report.ts';
 import type {
   BatchNumber,
@@ -67,8 +68,9 @@ export class SpaceEngine {
   readonly upkeep: Upkeep;
   readonly prepared: PreparedBranches;
   readonly endings: Endings;
-  private readonly reclaim: Reclaim;
-  private readonly checkpointer: Checkpointer;
+  readonly redrives: Redrives = new Redrives(this);
+  readonly reclaim: Reclaim;
+  readonly checkpointer: Checkpointer;
   /** Bytes of the open batch that are restated. */
   private restatedBytes = 0;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };
@@ -116,6 +118,7 @@ export class SpaceEngine {
       this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
       this.upkeep.close(QME.QMESYSTEM);
+      this.redrives.close('failed');
       this.endings.fail();
       run(error);
     };
@@ -198,15 +201,15 @@ export class SpaceEngine {
    * Undoes a transaction's work in this space [spec 2.6]; its requests that still wait are refused with `failure`. Returns the batch to
    * wait for.
    */
-  rollback(work: Work, failure: Failure): BatchNumber {
+  rollback(work: Work, failure: Failure, cause: Cause = ROLLED_BACK): BatchNumber {
     for (const request of work.waiting) this.dequeues.cancel(request, failure);
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = branch.locks;
     this.prepared.takeBack(work);
-    if (this.mayWalk(changes + work.memory.length)) return this.endings.rollback(work);
+    if (this.mayWalk(changes + work.memory.length)) return this.endings.rollback(work, cause);
     this.enqueues.rollback(work);
-    this.rollbackEntries(branch);
+    this.endings.giveBackAtOnce(branch, cause);
     this.space.branches.close(branch);
     this.settle();
     return changes === 0 ? 0 : this.journal.batch;
@@ -279,6 +282,7 @@ export class SpaceEngine {
     this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
     this.upkeep.close(QME.QMEABORTED);
+    this.redrives.close('stopped');
     await this.endings.settled();
     await this.journal.settled();
   }
@@ -293,18 +297,6 @@ export class SpaceEngine {
   }
 
   // What follows is for the engine's own rooms.
-
-  /** What a branch took goes back by the retry rules [spec 2.6]. */
-  rollbackEntries(branch: Branch): void {
-    this.run({
-      kind: 'rollback',
-      branch: branch.number,
-      limit: Infinity,
-      ...this.now(),
-      newId: () => this.newId(),
-      mayMove: () => this.journal.reserveSmall(CHANGE_BYTES),
-    });
-  }
 
   /** Logs and applies what was decided elsewhere. */
   say(event: Event): void {
@@ -470,9 +462,8 @@ export class SpaceEngine {
     if (event.kind === 'retried' && !journal.reserveSmall(CHANGE_BYTES)) return;
     if (event.kind === 'thresholdSet' && !this.reserveChange(QUEUE_CHANGE_BYTES)) return;
     encodeEvent(journal.records, event);
-    // That a prepared branch took a message is said in the room for its removal, which the outcome will say.
-    if (event.kind === 'removed' || event.kind === 'joined') journal.changed(REMOVAL_BYTES);
-    if (event.kind === 'retried' || event.kind === 'moved') journal.changed(CHANGE_BYTES);
+    const bytes = setAside(event);
+    if (bytes > 0) journal.changed(bytes);
   }
 
   private appended(bytes: number): void {

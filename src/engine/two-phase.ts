@@ -6,6 +6,7 @@ import { formatTransactionId, sameTransaction, type TransactionId } from '../bas
 import type { Ulog } from '../base/ulog.ts';
 import { OUTCOME, QME, type Qme } from '../../proto/codes.ts';
 import type { Branch } from '../queue/branches.ts';
+import { ROLLED_BACK, type Cause } from '../queue/provenance.ts';
 import type { Participant } from '../xa/decisions.ts';
 import type { Failure, Held, Work } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
@@ -94,8 +95,9 @@ export class TwoPhase {
     return commitment;
   }
 
-  rollback(parts: readonly Part[], failure: Failure): Ending {
-    const ends = parts.map(({ engine, work }) => ({ engine, batch: engine.rollback(work, failure) }));
+  /** `failure`: for requests that still wait in it. */
+  rollback(parts: readonly Part[], failure: Failure, cause: Cause = ROLLED_BACK): Ending {
+    const ends = parts.map(({ engine, work }) => ({ engine, batch: engine.rollback(work, failure, cause) }));
     return {
       hold: (held) => {
         const all = new HeldByAll(ends.length, held);

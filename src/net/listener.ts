@@ -16,6 +16,9 @@ export class Listener {
   private readonly ports: ListenerPorts;
   private readonly sockets: ListeningSocket[] = [];
   private readonly connections = new Set<Connection>();
+  /** Since the start. */
+  accepted = 0;
+  refused = 0;
   private heartbeat: Timer | null = null;
   private closed = false;
 
@@ -61,6 +64,7 @@ export class Listener {
       onEnd: (ended) => this.connections.delete(ended),
     });
     if (this.connections.size >= connectionsMax) {
+      this.refused++;
       ulog.warn('connection refused: the limit on connections is reached', {
         limit: connectionsMax,
         remote: connection.remote,
@@ -68,6 +72,7 @@ export class Listener {
       connection.close(`the daemon serves at most ${connectionsMax} connections`);
       return;
     }
+    this.accepted++;
     this.connections.add(connection);
   }
 

@@ -1,5 +1,6 @@
 // What qmadmin needs of a device and of a queue space on it. Behind the ports stand a device that nobody holds (local/) and a running daemon
 // (remote/); reachable-device.ts finds out which. A refusal is a RefusedError whose message is for the operator.
+import type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
 import type { DeviceAdmin } from '../device/device.ts';
 import type { QueueAttributes, SpaceAttributes } from '../queue/attributes.ts';
 
@@ -38,11 +39,18 @@ export interface SpacePort {
   changeQueue(name: string, changes: QueueChanges): Promise<void>;
   /** How many messages went with it, which only `purge` allows. */
   destroyQueue(name: string, purge: boolean): Promise<number>;
+  /** Messages of this queue go back to where each came from; durable when it resolves. */
+  redrive(qname: string, options: RedriveOptions): Promise<Redriven>;
   close(): Promise<void>;
 }
 
 /** What is not given stays. */
 export type QueueChanges = Partial<Omit<QueueAttributes, 'name' | 'order'>>;
+
+/** What a redrive did, and what stayed for which reason; by queue, the largest number first. */
+export interface Redriven extends RedriveInfo {
+  readonly queues: readonly RedriveItem[];
+}
 
 /** A queue as administration sees it. */
 export interface QueueView {

@@ -4,6 +4,7 @@ import type { Command } from './command.ts';
 import { chdl, crdl, dsdl, lidl, livtoc } from './commands/device.ts';
 import { ipcrm, ipcs } from './commands/ipc.ts';
 import { qchange, qcreate, qdestroy, qinfo, qpause, qresume } from './commands/queue.ts';
+import { qredrive } from './commands/redrive.ts';
 import { echo, help, history, paginate, quit, verbose } from './commands/shell.ts';
 import { qclose, qopen, qspacecreate, qspacelist } from './commands/space.ts';
 import { qaddext, qsize, qspacechange, qspacedestroy } from './commands/space-change.ts';
@@ -33,6 +34,7 @@ export const COMMANDS: readonly Command[] = [
   qpause,
   qresume,
   qinfo,
+  qredrive,
   echo,
   verbose,
   paginate,

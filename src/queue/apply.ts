@@ -15,6 +15,7 @@ import type {
   OutcomesBegin,
   Placed,
   Position,
+  ProvenanceSet,
   Removal,
   Removed,
   Retried,
@@ -34,6 +35,8 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyRetried(space, event);
     case 'moved':
       return applyMoved(space, event);
+    case 'provenanceSet':
+      return applyProvenance(space, event);
     case 'placed':
       return applyPlaced(space, event);
     case 'locked':
@@ -221,20 +224,33 @@ function applyRemoved(space: QueueSpace, event: Removed): void {
   const corrid = entries.corrid.get(entry);
   leavePlace(space, entry, queue);
   const detail = entries.detail.get(entry);
-  if (detail !== NONE) space.details.give(detail);
+  if (detail !== NONE) giveDetail(space, entry, detail);
   if (corrid !== NONE) space.corrids.give(corrid);
   if (event.reason === REMOVAL.DEQUEUED) queue.dequeued++;
-  if (event.reason === REMOVAL.EXPIRED) queue.expired++;
+  else countEnd(queue, event.reason);
   if (event.persistent) queue.lastBatch = space.batch;
   entries.give(entry);
   messages.give(message);
   space.forgetEmpty(queue);
 }
 
+function giveDetail({ details, provenance }: QueueSpace, entry: number, detail: number): void {
+  if (details.hasProvenance(detail)) provenance.drop(entry);
+  details.give(detail);
+}
+
+function countEnd(queue: Queue, reason: Removal): void {
+  if (reason === REMOVAL.EXPIRED) queue.expired++;
+  if (reason === REMOVAL.DROPPED) queue.dropped++;
+  if (reason === REMOVAL.PURGED) queue.purged++;
+}
+
 function applyRetried(space: QueueSpace, event: Retried): void {
   const entry = space.entryById(event.id);
   if (entry === NONE) return;
   leaveState(space, entry);
+  // One that ought to have moved waits with the count that it had.
+  if (event.retries > space.entries.retries.get(entry)) space.queueOf(entry).retried++;
   if (event.persistent) noteChange(space, space.queueOf(entry));
   space.entries.retries.set(entry, event.retries);
   space.entries.dueMs.set(entry, event.dueMs);
@@ -257,6 +273,7 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   const length = messages.length.get(message);
   leaveState(space, entry);
   leavePlace(space, entry, source);
+  source.moved++;
   space.count(entry, length, -1);
   space.msgids.remove(message);
   messages.setId(message, event.newId);
@@ -275,6 +292,15 @@ function applyMoved(space: QueueSpace, event: Moved): void {
     noteChange(space, target);
   }
   settle(space, entry, false);
+}
+
+function applyProvenance(space: QueueSpace, event: ProvenanceSet): void {
+  const entry = space.entryById(event.id);
+  if (entry === NONE) return;
+  const { entries, details } = space;
+  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+  details.noteProvenance(entries.detail.get(entry));
+  space.provenance.set(entry, event.provenance);
 }
 
 function applyPlaced(space: QueueSpace, event: Placed): void {

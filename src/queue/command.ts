@@ -3,6 +3,7 @@ import type { TransactionId } from '../base/transaction-id.ts';
 import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
 import type { ClockKind, Position, Removal } from './event.ts';
 import type { MessageId, MessageProperties } from './message.ts';
+import type { Cause } from './provenance.ts';
 
 /** An instant as a client gives it, in seconds: on CLOCK.WALL since 1970, on CLOCK.SPACE from now. */
 export interface GivenTime {
@@ -71,10 +72,15 @@ export interface RollbackCommand {
   /** Space time and wall clock. */
   readonly nowMs: number;
   readonly wallMs: number;
+  /** Why; kept with what moves to the error queue. */
+  readonly cause: Cause;
   /** Makes the id of a message that moves to the error queue. */
   readonly newId: () => MessageId;
-  /** Sets aside the room for one move to the error queue; false: there is none, and the message stays with its queue for now. */
-  readonly mayMove: () => boolean;
+  /**
+   * Sets aside the room for one move to the error queue, from the queue of this name (null: from the error queue itself); false: there is
+   * none, and the message stays with its queue for now.
+   */
+  readonly mayMove: (from: string | null) => boolean;
 }
 
 /** The branch, which is marked as prepared already, says what it holds. */
@@ -107,6 +113,19 @@ export interface RemoveCommand {
   readonly reason: Removal;
 }
 
+/**
+ * Put this entry, which no transaction holds, on another queue under a new id: available at once, as if it had never been retried. Whoever
+ * asks has seen to it that the other queue may take it, and has set aside the room.
+ */
+export interface MoveCommand {
+  readonly kind: 'move';
+  readonly entry: number;
+  /** By number. */
+  readonly queue: number;
+  readonly newId: MessageId;
+  readonly wallMs: number;
+}
+
 /** Create a queue, or change what may change of one that exists. */
 export interface DefineQueueCommand {
   readonly kind: 'defineQueue';
@@ -134,6 +153,7 @@ export type Command =
   | EndCommand
   | TickCommand
   | RemoveCommand
+  | MoveCommand
   | DefineQueueCommand
   | DoomQueueCommand
   | DefineSpaceCommand;

@@ -8,6 +8,7 @@ import type {
   DefineQueueCommand,
   DefineSpaceCommand,
   DoomQueueCommand,
+  MoveCommand,
   RollbackCommand,
   TickCommand,
 } from './command.ts';
@@ -34,6 +35,9 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       return QME.OK;
     case 'remove':
       remove(space, command.entry, { reason: command.reason, out });
+      return QME.OK;
+    case 'move':
+      move(space, command, out);
       return QME.OK;
     case 'hold':
       out.push({ kind: 'held', entry: command.entry });
@@ -138,7 +142,8 @@ function rollbackEntry(
     remove(space, entry, { reason: REMOVAL.DROPPED, out });
     return;
   }
-  if (persistent && !command.mayMove()) {
+  const isThere = source === errorQueue;
+  if (persistent && !command.mayMove(isThere ? null : source.attributes.name)) {
     // No room to log the move: another attempt, later, is the only thing that loses nothing.
     out.push({
       kind: 'retried',
@@ -149,15 +154,28 @@ function rollbackEntry(
     });
     return;
   }
+  const { reason, code, rcode } = command.cause;
+  const count = (space.provenanceOf(entry)?.count ?? 0) + 1;
+  const newId = command.newId();
+  const { number: from, attributes } = source;
+  const atMs = command.wallMs;
+  out.push({ kind: 'moved', id, newId, persistent, queue: errorQueue.number, from, retries, atMs });
+  // What was taken from the error queue, to be looked at, came from where it came from.
+  if (isThere) return;
+  const provenance = { queue: from, name: attributes.name, id, reason, code, rcode, retries, atMs, count };
+  out.push({ kind: 'provenanceSet', id: newId, persistent, provenance });
+}
+
+function move(space: QueueSpace, { entry, queue, newId, wallMs }: MoveCommand, out: EventSink): void {
   out.push({
     kind: 'moved',
-    id,
-    newId: command.newId(),
-    persistent,
-    queue: errorQueue.number,
-    from: source.number,
-    retries,
-    atMs: command.wallMs,
+    id: space.id(entry),
+    newId,
+    persistent: space.isPersistent(entry),
+    queue,
+    from: space.queueOf(entry).number,
+    retries: space.entries.retries.get(entry),
+    atMs: wallMs,
   });
 }
 

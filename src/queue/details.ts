@@ -6,13 +6,15 @@ import { CLOCK, type ClockKind, type EntryTiming } from './event.ts';
 import { LABEL_BYTES_MAX } from './label.ts';
 import type { EntryTable } from './tables.ts';
 
+const BITS = { CLOCK: 1, PROVENANCE: 2 } as const;
+
 /** Times of an entry, its place if it was put somewhere, and the links of its queue's expiry tree. */
 export class DetailTable implements Links {
   readonly sortTimeMs = f64Column();
   readonly sortExpiryMs = f64Column();
   readonly expiryMs = f64Column();
-  /** The clock that expiryMs is read on. */
-  private readonly clock = u8Column();
+  /** BITS: the clock that expiryMs is read on, and whether the entry has a row in the table of provenance. */
+  private readonly bits = u8Column();
   /** Row of the place table, or 0. */
   readonly place = u32Column();
   private readonly leftLink = u32Column();
@@ -32,7 +34,7 @@ export class DetailTable implements Links {
     this.sortTimeMs.set(row, timing?.sortTimeMs ?? 0);
     this.sortExpiryMs.set(row, timing?.sortExpiryMs ?? Infinity);
     this.expiryMs.set(row, timing?.expiryMs ?? Infinity);
-    this.clock.set(row, timing?.expiryClock ?? CLOCK.SPACE);
+    this.bits.set(row, timing?.expiryClock ?? CLOCK.SPACE);
     this.place.set(row, NONE);
     this.leftLink.set(row, NONE);
     this.rightLink.set(row, NONE);
@@ -42,7 +44,13 @@ export class DetailTable implements Links {
     this.rows.give(row);
   }
   clockOf(row: number): ClockKind {
-    return this.clock.get(row) as ClockKind;
+    return (this.bits.get(row) & BITS.CLOCK) as ClockKind;
+  }
+  hasProvenance(row: number): boolean {
+    return (this.bits.get(row) & BITS.PROVENANCE) !== 0;
+  }
+  noteProvenance(row: number): void {
+    this.bits.set(row, this.bits.get(row) | BITS.PROVENANCE);
   }
   /** null: it says nothing, the entry is here for its place alone. */
   timing(row: number): EntryTiming | null {
@@ -75,8 +83,8 @@ export class DetailTable implements Links {
   }
 
   private columns() {
-    const { sortTimeMs, sortExpiryMs, expiryMs, clock, place, leftLink, rightLink } = this;
-    return [sortTimeMs, sortExpiryMs, expiryMs, clock, place, leftLink, rightLink];
+    const { sortTimeMs, sortExpiryMs, expiryMs, bits, place, leftLink, rightLink } = this;
+    return [sortTimeMs, sortExpiryMs, expiryMs, bits, place, leftLink, rightLink];
   }
 }
 

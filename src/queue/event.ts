@@ -5,6 +5,7 @@
 import type { TransactionId } from '../base/transaction-id.ts';
 import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
 import type { MessageId, MessageProperties } from './message.ts';
+import type { Provenance } from './provenance.ts';
 
 /**
  * Where a record lies: (ref, offset, length) as the log port defines them, set by whoever encoded or decoded the record. A non-persistent
@@ -156,6 +157,14 @@ export interface Moved {
   readonly atMs: number;
 }
 
+/** What is known of a message that was moved to the error queue: absolute, so that the last one logged counts. A later move keeps it. */
+export interface ProvenanceSet {
+  readonly kind: 'provenanceSet';
+  readonly id: MessageId;
+  readonly persistent: boolean;
+  readonly provenance: Provenance;
+}
+
 /**
  * A transaction's part in this space is complete and waits for the outcome, which the transaction log knows [DESIGN 6]. The messages it
  * enqueued follow at once (`enqueued` records), those it took as `joined`.
@@ -237,6 +246,7 @@ export type LoggedEvent =
   | Removed
   | Retried
   | Moved
+  | ProvenanceSet
   | BranchPrepared
   | Joined
   | BranchEnded

@@ -47,6 +47,13 @@ export class Queue {
   enqueued = 0;
   dequeued = 0;
   expired = 0;
+  /** Given back by a rollback for another attempt. */
+  retried = 0;
+  /** Gone to the error queue, their retries used up; or dropped, because the space has none. */
+  moved = 0;
+  dropped = 0;
+  /** By an administrator. */
+  purged = 0;
   /** The batch that last touched it, by the engine's count: what says how much is there waits for it. */
   lastBatch = 0;
   /** The same without arrivals and removals: what is read of a message that is durable itself waits for no more than this. */
@@ -72,6 +79,10 @@ export class Queue {
     this.enqueued = 0;
     this.dequeued = 0;
     this.expired = 0;
+    this.retried = 0;
+    this.moved = 0;
+    this.dropped = 0;
+    this.purged = 0;
   }
 
   get messages(): number {

@@ -23,6 +23,7 @@ import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
 import { LiveUnits } from './live-units.ts';
 import { MemoryArea } from './memory-area.ts';
 import { corridKey, idKeyOf, type MessageId } from './message.ts';
+import { ProvenanceTable, type Provenance } from './provenance.ts';
 import { orderOf } from './order.ts';
 import { Outcomes } from './outcomes.ts';
 import { Queue } from './queue.ts';
@@ -48,6 +49,7 @@ export class QueueSpace {
   readonly corrids = new CorridTable(this.entries);
   readonly details = new DetailTable(this.entries);
   readonly places = new PlaceTable(this.entries, this.details);
+  readonly provenance = new ProvenanceTable(this.messages);
   readonly msgids = new MsgidIndex(this.messages);
   private readonly corridIndex = new CorridIndex(this.entries, this.corrids);
   readonly tree = new OrderedTree(this.entries);
@@ -218,6 +220,12 @@ export class QueueSpace {
   selectorOf(entry: number): Selector {
     const corrid = this.corridOf(entry);
     return { msgidKey: idKeyOf(this.id(entry)), corridKey: corrid === null ? '' : corridKey(corrid) };
+  }
+
+  /** What is known of an entry that was moved to an error queue at some time; null: it never was. */
+  provenanceOf(entry: number): Provenance | null {
+    const detail = this.entries.detail.get(entry);
+    return detail !== NONE && this.details.hasProvenance(detail) ? this.provenance.of(entry) : null;
   }
 
   /** The earliest instant of that clock at which an entry of any queue becomes due or expires; Infinity: none. */
@@ -432,8 +440,8 @@ export class QueueSpace {
 
   /** Bytes of columns and indexes, for the memory figures. */
   get tableBytes(): number {
-    const { messages, entries, details, places, corrids, msgids, corridIndex } = this;
-    const tables = [messages, entries, details, places, corrids, msgids, corridIndex];
+    const { messages, entries, details, places, provenance, corrids, msgids, corridIndex } = this;
+    const tables = [messages, entries, details, places, provenance, corrids, msgids, corridIndex];
     return tables.reduce((sum, table) => sum + table.bytes, 0);
   }
 }

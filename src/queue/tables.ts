@@ -83,6 +83,11 @@ export class MessageTable {
     this.idLow.set(row, id.counter % TWO_32);
   }
 
+  /** The last id that ever was in a row. */
+  get latest(): MessageId {
+    return { epoch: this.latestEpoch, counter: this.latestCounter };
+  }
+
   /** Whether it comes after every id that ever was in a row: no message can have it then. */
   isLatest({ epoch, counter }: MessageId): boolean {
     return epoch === this.latestEpoch ? counter > this.latestCounter : epoch > this.latestEpoch;

@@ -7,6 +7,7 @@ import type { Transaction } from '../atmi/transactions.ts';
 import type { StoredMessage } from '../engine/message-record.ts';
 import type { EnqueueRequest, Failure, Work } from '../engine/request.ts';
 import type { MessageProperties } from '../queue/message.ts';
+import { REASON, type Cause, type Reason } from '../queue/provenance.ts';
 
 /** What a service returned. */
 export interface Answer {
@@ -103,7 +104,20 @@ export function answerRequest(
   };
 }
 
-/** Why a message was not forwarded, for the log. */
+const REASONS = new Map<Failure, Reason>([
+  [TPERRNO.TPENOENT, REASON.NO_SERVICE],
+  [TPERRNO.TPESVCFAIL, REASON.SERVICE_FAILED],
+  [TPERRNO.TPESVCERR, REASON.SERVICE_ERROR],
+  [TPERRNO.TPETIME, REASON.SERVICE_TIMEOUT],
+]);
+
+/** Why a message was not forwarded, for whoever finds it on the error queue. `rcode`: of the service's answer, 0 without one. */
+export function causeOf(failure: Failure, rcode: number): Cause {
+  // A diagnostic is the reply queue's.
+  return { reason: failure < 0 ? REASON.REPLY : (REASONS.get(failure) ?? REASON.CALL), code: failure, rcode };
+}
+
+/** The same for the log. */
 export function reasonOf(failure: Failure, service: string): string {
   switch (failure) {
     case TPERRNO.TPENOENT:

@@ -16,7 +16,7 @@ import type { SpaceEngine } from '../engine/space-engine.ts';
 import { msgidBytes } from '../queue/message.ts';
 import type { Deadline, TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
-import { type Answer, answerRequest, type Caller, ForwardCall, reasonOf } from './forward-call.ts';
+import { type Answer, answerRequest, type Caller, causeOf, ForwardCall, reasonOf } from './forward-call.ts';
 import { Take, type Taker } from './take.ts';
 
 export interface ForwarderPorts {
@@ -280,7 +280,7 @@ export class Forwarder implements Taker, Caller {
       if (call.transaction.state !== 'active') this.rollBack(call, TPERRNO.TPETIME);
       else if (answer.rval === RVAL.TPSUCCESS) this.succeed(call, answer);
       else if (this.options.keepsFailures && hasData) this.failForGood(call, answer);
-      else this.rollBack(call, TPERRNO.TPESVCFAIL);
+      else this.rollBack(call, TPERRNO.TPESVCFAIL, answer.rcode);
     });
     this.mayGoOn = false;
   }
@@ -303,7 +303,7 @@ export class Forwarder implements Taker, Caller {
       const stored = this.store(replyqueue, { call, answer, work: transaction.work });
       // Room is being prepared: the answer is kept and tried again, the service is not.
       if (stored.later) return this.whenRoom(() => this.succeed(call, answer));
-      if (stored.code !== QME.OK) return this.rollBack(call, stored.code);
+      if (stored.code !== QME.OK) return this.rollBack(call, stored.code, answer.rcode);
     }
     return this.commit(call);
   }
@@ -315,11 +315,11 @@ export class Forwarder implements Taker, Caller {
     return this.done();
   }
 
-  private rollBack(call: ForwardCall, failure: Failure): void {
+  private rollBack(call: ForwardCall, failure: Failure, rcode = 0): void {
     this.counters.failed++;
     const why = `${failureName(failure)}: ${reasonOf(failure, call.service)}`;
     this.warn(call, `${why}; the message goes back by the retry rules`);
-    this.ports.transactions.rollback(call.transaction);
+    this.ports.transactions.rollback(call.transaction, causeOf(failure, rcode));
     if (failure === QME.QMENOSPACE || failure === QME.QMESHARE) this.pause(FAILURE_PAUSE_MS);
     this.done();
   }
@@ -336,7 +336,7 @@ export class Forwarder implements Taker, Caller {
     const work = transactions.enlistFirst(second, engine);
     this.transaction = second;
     together(engine, () => {
-      transactions.rollback(call.transaction);
+      transactions.rollback(call.transaction, causeOf(TPERRNO.TPESVCFAIL, answer.rcode));
       takeAgain(engine, { work, qname: call.service, id: call.message.id });
     });
     this.keepFailure(call, answer, { second, work });
@@ -358,7 +358,7 @@ export class Forwarder implements Taker, Caller {
           `${failureName(stored.code)}: the failure queue ${failurequeue} took nothing; ${then}`,
         );
         giveBack(engine, work);
-        transactions.rollback(second);
+        transactions.rollback(second, causeOf(stored.code, answer.rcode));
         this.pause(FAILURE_PAUSE_MS);
         return this.done();
       }

@@ -115,8 +115,15 @@ export class Tmqforward {
   }
 
   statistics(): ForwarderStatistics {
-    const { srvgrp, srvid, queues } = this.options;
-    return { srvgrp, srvid, queues: [...queues], ...this.counters };
+    const { srvgrp, srvid, queues, instances } = this.options;
+    const running = this.instances.filter(({ forwarder }) => forwarder !== null).length;
+    return { srvgrp, srvid, queues: [...queues], ...this.counters, running, instances };
+  }
+
+  /** Those that are to run (MIN), and whatever runs beside them. */
+  get lifeSigns(): { srvid: number; isUp: boolean }[] {
+    const known = this.instances.filter((one, i) => i < this.options.instances || one.forwarder !== null);
+    return known.map(({ srvid, forwarder }) => ({ srvid, isUp: forwarder !== null }));
   }
 
   private instanceOf(srvid: number): Instance {

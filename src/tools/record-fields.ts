@@ -5,6 +5,7 @@ import type { BranchEvent } from '../engine/branch-record.ts';
 import { decodeMessage } from '../engine/message-record.ts';
 import { CLOCK, MEMBER, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
+import { codeName, reasonWord, type Provenance } from '../queue/provenance.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { queueName } from './records.ts';
 import { corridText, msgidText, plainText, wallText } from './text.ts';
@@ -60,6 +61,12 @@ export function fieldsOf(
         retries: event.retries,
         at: wallText(event.atMs),
       };
+    case 'provenanceSet':
+      return {
+        id: idOf(event.id),
+        ...whereItIs(space, event.id),
+        ...provenanceFields(event.provenance, space),
+      };
     case 'placed': {
       const { base, top, priority, label } = event.position;
       const place = label === null ? {} : { label: `0x${Buffer.from(label).toString('hex')}` };
@@ -109,6 +116,21 @@ function branchFields(event: BranchEvent, space: QueueSpace): Fields {
     default:
       return event;
   }
+}
+
+function provenanceFields(provenance: Provenance, space: QueueSpace): Fields {
+  const { name, queue, id, reason, code, rcode, retries, atMs, count } = provenance;
+  return {
+    from: name,
+    fromNumber: queue,
+    idThere: msgidText(space.spaceId, id),
+    reason: reasonWord(reason),
+    ...(code === 0 ? {} : { code: codeName(code) }),
+    ...(rcode === 0 ? {} : { rcode }),
+    retries,
+    at: wallText(atMs),
+    count,
+  };
 }
 
 function whereItIs(space: QueueSpace, id: MessageId): Fields {

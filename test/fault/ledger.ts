@@ -8,6 +8,7 @@ import { openLocalLog } from '../../src/wal/local/local-log.ts';
 import type { LocalLog } from '../../src/wal/local/local-log.ts';
 import type { LocalWriter } from '../../src/wal/local/writer.ts';
 import { PageCache } from '../../src/wal/local/page-cache.ts';
+import type { Allocate } from '../../src/wal/local/segment-maker.ts';
 import { SyncStrategy } from '../../src/wal/local/sync-strategy.ts';
 import type { SyncSetting } from '../../src/wal/local/sync-strategy.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -145,6 +146,7 @@ export interface OpenOptions {
   readonly sync?: SyncSetting;
   readonly cacheBytes?: number;
   readonly limitBytes?: number;
+  readonly allocate?: Allocate;
   readonly preamble?: () => RecordGroup;
 }
 
@@ -159,6 +161,7 @@ export async function openOn(io: FaultyFileIo, options: OpenOptions): Promise<Om
     sync: new SyncStrategy(options.sync ?? 'inline', clock),
     pages: new PageCache(options.cacheBytes ?? 2 * 1024 * 1024),
     ...(options.limitBytes === undefined ? {} : { limitBytes: options.limitBytes }),
+    ...(options.allocate === undefined ? {} : { allocate: options.allocate }),
   });
   const writer = await log.takeover('test', new AbortController().signal);
   writer.setPreamble(options.preamble ?? definitions);

@@ -29,7 +29,10 @@ async function openWith(failing: number): Promise<{ error: Error | null; calls: 
     { io, sync: 'worker', segmentBytes: 64 * 1024, cacheBytes: 1 },
   );
   try {
-    const engine = await devices.open(space, new AbortController().signal);
+    const engine = await devices.open(space, {
+      signal: new AbortController().signal,
+      onProgress: () => {},
+    });
     await engine.close();
     return { error: null, calls: io.calls };
   } catch (error) {

@@ -10,6 +10,13 @@ import { eventually } from '../support/in-process.ts';
 const CLI = join(import.meta.dirname, '../../dist/src/cli/tmqueue.js');
 const READY_MS = 15_000;
 
+export interface CliSetup {
+  /** More variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Words of another program before the daemon's command line. */
+  readonly under?: readonly string[];
+}
+
 export interface Exit {
   code: number | null;
   stdout: string;
@@ -22,8 +29,12 @@ export class CliProcess {
   readonly child: ChildProcess;
   readonly exit: Promise<Exit>;
 
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(args: readonly string[], { env = {}, under = [] }: CliSetup = {}) {
+    const [program = '', ...words] = [...under, process.execPath, CLI, ...args];
+    this.child = spawn(program, words, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    });
     this.child.stdout?.on('data', (chunk) => (this.stdout += String(chunk)));
     this.child.stderr?.on('data', (chunk) => (this.stderr += String(chunk)));
     this.exit = new Promise((resolve) => {

@@ -172,6 +172,7 @@ describe('help', () => {
     [['restore']],
     [['server']],
     [['server', 'start']],
+    [['redrive']],
     [['wal']],
     [['wal', 'dump']],
     [['wal', 'salvage']],

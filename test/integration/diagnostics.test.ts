@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { daemonForTest } from '../support/in-process.ts';
+import { valueOf } from '../support/metrics-text.ts';
 import { ubbText } from '../support/ubb-text.ts';
 import { codeOf, drain, failureOf, put, SPACE } from './helpers.ts';
 
@@ -34,6 +35,9 @@ describe('QMENOTOPEN', () => {
     damage(join(daemon.dir, 'data2'), 'first message');
     await daemon.start();
     const again = await daemon.join();
+    expect(daemon.readiness).toBe('ready; queue space SECOND is not open: its log is damaged');
+    const metrics = await daemon.metrics();
+    expect([SPACE, 'SECOND'].map((space) => valueOf(metrics, 'tmqueue_space_up', { space }))).toEqual([1, 0]);
     expect(await drain(again, 'Q')).toEqual(['kept']);
     for (const call of [
       again.tpenqueue('SECOND', 'Q', null, 'x'),

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { tpinit, TPQ } from '../../clients/typescript/index.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { ubbText } from '../support/ubb-text.ts';
-import { CliProcess, folderWith, startCli, startToEnd } from './cli-process.ts';
+import { folderWith, startCli, startToEnd } from './cli-process.ts';
 import { codeOf, ctlOf, put, take } from './helpers.ts';
 
 const LISTEN = ['--listen', '127.0.0.1:0'];
@@ -55,20 +55,6 @@ describe('a signal', () => {
       expect(frames.filter(([op]) => op === 127)).toHaveLength(twice ? 99 : 100);
     },
   );
-
-  it('SIGTERM just after the start ends cleanly, and the next start works', async () => {
-    const { config } = folderWith(text());
-    for (const delayMs of [0, 100, 250]) {
-      const cli = new CliProcess(['start', '-c', config, ...LISTEN]);
-      await new Promise((resolve) => {
-        setTimeout(resolve, delayMs);
-      });
-      cli.signal('SIGTERM');
-      const { code } = await cli.exit;
-      expect([0, null, 143]).toContain(code);
-    }
-    await startCli(config, ...LISTEN);
-  });
 });
 
 it('closing the reading ends of its stdout and stderr does not end it (C29)', async () => {

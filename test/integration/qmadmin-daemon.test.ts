@@ -96,6 +96,20 @@ describe('a daemon', () => {
     expect((await run('qopen SERVED', 'qi NEW')).out[0]).toContain('Queue NEW: 1 persistent');
   });
 
+  it('sends messages of its error queue back', async () => {
+    const { daemon, run } = await withDaemon();
+    const ctx = await daemon.join();
+    await run('qopen SERVED', 'qcr ERR fifo none 0 0 100% 0 ""');
+    await ctx.tpenqueue('ALIAS', 'Q', null, 'x');
+    await ctx.tpbegin(60);
+    await ctx.tpdequeue('ALIAS', 'Q', null, null);
+    await ctx.tpabort();
+    const ran = await run('qopen SERVED', 'qi ERR', 'qredrive', 'qi Q', 'qredrive NONE');
+    expect(ran.err).toEqual([expect.stringMatching(/^qmadmin: line 5: qredrive: .*no queue NONE/)]);
+    expect(ran.out[0]).toMatch(/^Queue ERR: 1 persistent/);
+    expect(ran.out.at(-1)).toMatch(/^Queue Q: 1 persistent/);
+  });
+
   it('takes in a space that its configuration does not name, for administration alone', async () => {
     const { daemon, run } = await withDaemon();
     const ran = await run(SPACE, 'qopen SP', 'qcr A fifo none 0 0 100% 0 ""', 'qi', 'qspl SP');

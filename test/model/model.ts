@@ -120,6 +120,7 @@ export class Model {
       isDue: false,
       retries: 0,
       owner: null,
+      changed: 0,
     };
   }
 
@@ -157,6 +158,7 @@ export class Model {
       if (before.isGhost) at = this.placeInGroup(queue, message, before);
     }
     messages.splice(at < 0 ? messages.length : at, 0, message);
+    message.changed = this.batch;
     this.touch(queue, message);
   }
 
@@ -189,6 +191,12 @@ export class Model {
   private touch(queue: ModelQueue, { persistent }: Message): void {
     this.touched.add(queue);
     if (persistent) queue.lastTouch = this.batch;
+  }
+
+  /** What an answer with it depends on: a lock leaves no trace, so a transaction needs no more than the message and its last change. */
+  private needsOf(queue: ModelQueue, { tx, peek }: Request, message: Message): number {
+    if (tx === null || peek) return queue.lastTouch;
+    return message.persistent ? message.changed : 0;
   }
 
   /** [2.5] */
@@ -228,7 +236,12 @@ export class Model {
     } else if (!peek) {
       this.leave(queue, message, 'dequeued');
     }
-    this.answers.push({ request, message: { ...message }, code: QME.OK, needs: queue.lastTouch });
+    this.answers.push({
+      request,
+      message: { ...message },
+      code: QME.OK,
+      needs: this.needsOf(queue, request, message),
+    });
     return undefined;
   }
 
@@ -291,6 +304,7 @@ export class Model {
       message.retries++;
       message.due = delayS === 0 ? null : { clock: 'space', at: this.now('space') + delayS * MS };
       message.isDue = false;
+      message.changed = this.batch;
       if (message.persistent) queue.lastTouch = this.batch;
       return undefined;
     }
@@ -435,7 +449,7 @@ export class Model {
     this.transactions.clear();
     this.queues.clear();
     for (const { name, terms, armed, messages } of saved.queues) {
-      const copies = messages.map((m) => ({ ...m }));
+      const copies = messages.map((m) => ({ ...m, changed: 0 }));
       const queue = newQueue({ name, terms, armed: [...armed], messages: copies });
       this.queues.set(name, queue);
       this.touched.add(queue);

@@ -28,6 +28,8 @@ export interface Message {
   isDue: boolean;
   retries: number;
   owner: Transaction | null;
+  /** The append that made it what it is now. */
+  changed: number;
 }
 
 interface Pending {

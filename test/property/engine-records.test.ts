@@ -14,6 +14,7 @@ import { decodeEvent, encodeEvent } from '../../src/engine/record.ts';
 import { Replay } from '../../src/engine/replay.ts';
 import { apply } from '../../src/queue/apply.ts';
 import type { Enqueued, LoggedEvent } from '../../src/queue/event.ts';
+import { REASON } from '../../src/queue/provenance.ts';
 import { QueueSpace } from '../../src/queue/space.ts';
 import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
 
@@ -84,6 +85,17 @@ const position = fc.record({
   base: id,
   label: fc.option(fc.uint8Array({ minLength: 1, maxLength: 64 })),
 });
+const provenance = fc.record({
+  queue: fc.nat(),
+  name,
+  id,
+  reason: fc.constantFrom(...Object.values(REASON)),
+  code: fc.integer(),
+  rcode: fc.maxSafeInteger(),
+  retries: fc.nat(),
+  atMs: space,
+  count: fc.nat(),
+});
 const change = fc.oneof(
   fc.record({
     kind: fc.constant('removed' as const),
@@ -102,6 +114,7 @@ const change = fc.oneof(
     retries: fc.nat(),
     atMs: space,
   }),
+  fc.record({ kind: fc.constant('provenanceSet' as const), id, persistent, provenance }),
   fc.record({ kind: fc.constant('placed' as const), id, persistent, position }),
   fc.record({ kind: fc.constant('queueDoomed' as const), queue: fc.nat() }),
   fc.record({

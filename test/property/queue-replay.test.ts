@@ -11,6 +11,7 @@ import { beginLoading, endLoading } from '../../src/queue/load.ts';
 import { msgidBytes, type MessageId } from '../../src/queue/message.ts';
 import { enqueuedEvent } from '../../src/queue/enqueue.ts';
 import { standingOf } from '../../src/queue/place.ts';
+import { REASON } from '../../src/queue/provenance.ts';
 import type { Queue } from '../../src/queue/queue.ts';
 import { QueueSpace } from '../../src/queue/space.ts';
 import { ENTRY } from '../../src/queue/tables.ts';
@@ -70,6 +71,12 @@ class Harness {
     const branch = by.tx === 0 ? undefined : (this.open[by.tx % (this.open.length + 1)] ?? this.begin());
     this.run({ kind: 'take', entry: found, branch: branch?.number ?? 0 });
   }
+  /** An administrator's. */
+  move(from: string, to: string): void {
+    const entry = this.space.firstReady(this.space.queue(from) as Queue);
+    const queue = (this.space.queue(to) as Queue).number;
+    if (entry !== 0) this.run({ kind: 'move', entry, queue, newId: this.newId(), wallMs: this.now });
+  }
   private begin(): Branch {
     const branch = this.space.branches.open();
     this.open.push(branch);
@@ -81,7 +88,8 @@ class Harness {
     if (branch === undefined) return;
     const { number } = branch;
     const now = { nowMs: this.now, wallMs: this.now };
-    const moves = { limit: Infinity, newId: () => this.newId(), mayMove: () => true };
+    const cause = { reason: REASON.FAILURE, code: index, rcode: -index };
+    const moves = { limit: Infinity, cause, newId: () => this.newId(), mayMove: () => true };
     this.run(
       commit ? { kind: 'commit', branch: number } : { kind: 'rollback', branch: number, ...now, ...moves },
     );
@@ -107,6 +115,7 @@ function contents(space: QueueSpace): unknown[] {
         keyOf(id),
         entries.retries.get(entry),
         bytes === null ? '' : Buffer.from(bytes).toString('hex'),
+        space.provenanceOf(entry),
       ]);
       apply(space, { kind: 'removed', id, persistent: true, reason: 1 });
     }
@@ -136,6 +145,14 @@ const step = fc.oneof(
     arbitrary: fc.tuple(fc.constant('end' as const), fc.boolean(), fc.integer({ min: 0, max: 9 })),
   },
   {
+    weight: 2,
+    arbitrary: fc.tuple(
+      fc.constant('move' as const),
+      fc.constantFrom('A', 'B', 'E'),
+      fc.integer({ min: 0, max: 2 }),
+    ),
+  },
+  {
     weight: 1,
     arbitrary: fc.tuple(fc.constant('time' as const), fc.constant(''), fc.integer({ min: 1, max: 6000 })),
   },
@@ -150,6 +167,7 @@ function lived(steps: readonly Step[]): Harness {
       live.enqueue(what, { corrid: number & 3, position: (number >> 2) & 3, times: number >> 4 });
     else if (kind === 'deq') live.dequeue(what, { corrid: number % 5, tx: number >> 3 });
     else if (kind === 'end') live.end(number, what);
+    else if (kind === 'move') live.move(what, ['A', 'B', 'E'][number] as string);
     else live.now += number;
   }
   return live;
@@ -169,6 +187,7 @@ function structures(space: QueueSpace): unknown {
     const isIndexed = state === ENTRY.READY && entries.corrid.get(row) !== 0;
     rows.push([
       [row, state, entries.message.get(row), entries.queue.get(row), detail, entries.corrid.get(row)],
+      space.provenanceOf(row),
       isFree ? [entries.left(row), entries.right(row)] : null,
       expires ? [details.left(row), details.right(row)] : null,
       isPlaced ? [places.left(row), places.right(row)] : null,

@@ -11,9 +11,11 @@ import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { LogFields, Ulog } from '../../src/base/ulog.ts';
 import { Daemon, type DaemonOptions } from '../../src/boot/daemon.ts';
 import { SystemClock } from '../../src/boot/system-clock.ts';
+import { MetricsPage } from '../../src/metrics/page.ts';
 import { parseDomain } from '../../src/ubb/domain.ts';
 import { formatFault } from '../../src/ubb/fault.ts';
 import { planHost } from '../../src/ubb/plan.ts';
+import { readMetrics, type ReadFamily } from './metrics-text.ts';
 import { RawClient } from './raw-client.ts';
 import { type DomainText, ubbText } from './ubb-text.ts';
 
@@ -127,6 +129,20 @@ export class InProcess {
     const found = (await context.stat(qspace)).spaces[0]?.queues.find((queue) => queue.name === name);
     if (found === undefined) throw new Error(`no queue ${name}`);
     return found;
+  }
+
+  /** What `/readyz` says. */
+  get readiness(): string {
+    return this.daemon?.readiness.text ?? 'down';
+  }
+
+  /** What its metrics page shows. */
+  async metrics(): Promise<Map<string, ReadFamily>> {
+    if (this.daemon === null) throw new Error('the daemon does not run');
+    const { readiness, measurements } = this.daemon;
+    const page = new MetricsPage({ readiness, nextTurn: () => pause(0) });
+    page.source = measurements;
+    return readMetrics(Buffer.concat(await page.make()).toString());
   }
 
   /** Log lines whose text or fields contain every word. */

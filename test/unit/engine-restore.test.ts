@@ -7,7 +7,7 @@ import { apply } from '../../src/queue/apply.ts';
 import { QueueSpace } from '../../src/queue/space.ts';
 import { properties, queueAttributes } from '../support/queue-values.ts';
 
-const HEAD = { format: 2, time: { space: 1, wall: 1 }, rows: 3 };
+const HEAD = { format: 3, time: { space: 1, wall: 1 }, rows: 3 };
 
 /** A block of three messages. */
 function block(): Buffer {
@@ -70,8 +70,8 @@ test('a whole one is restored', async () => {
 });
 
 test.each([
-  ['an older format', whole(block(), { ...HEAD, format: 1 }), /it has format 1, this program reads 2/],
-  ['a newer format', whole(block(), { ...HEAD, format: 3 }), /it has format 3, this program reads 2/],
+  ['an older format', whole(block(), { ...HEAD, format: 1 }), /it has format 1, this program reads 2 and 3/],
+  ['a newer format', whole(block(), { ...HEAD, format: 4 }), /it has format 4, this program reads 2 and 3/],
   [
     'a section of a newer one',
     [...whole(block()), section(99, Buffer.alloc(1))],

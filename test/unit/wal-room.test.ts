@@ -90,6 +90,52 @@ describe('the quiet state', () => {
   });
 });
 
+/** A log that appends `perSegmentMs` apart what fills a segment; how many of its further segments were set aside. */
+async function setAside(perSegmentMs: number): Promise<{ asked: number; made: number }> {
+  const io = new FaultyFileIo(new MemoryDisk());
+  const ledger = new Ledger();
+  let asked = 0;
+  const open = await ledger.reopen(io, {
+    allocate: async (path, bytes) => {
+      asked++;
+      const fd = io.open(path, 'write');
+      io.pwriteSync(fd, new Uint8Array(bytes), 0);
+      io.close(fd);
+      return await Promise.resolve(true);
+    },
+  });
+  // What writing zeros to one takes.
+  const pwrite = io.pwrite.bind(io);
+  io.pwrite = async (fd, bytes, position) => {
+    open.clock.advance(100);
+    return await pwrite(fd, bytes, position);
+  };
+  await quiet(open);
+  const before = segments(io.disk).length;
+  const isSaid = asked;
+  for (let i = 0; i < 30; i++) {
+    await ledger.append(open.writer, SEGMENT / 4);
+    await quiet(open);
+    open.clock.advance(perSegmentMs / 4);
+  }
+  await open.log.close();
+  return { asked: asked - isSaid, made: segments(io.disk).length - before };
+}
+
+describe('segments are set aside instead of written', () => {
+  test('where the log uses them up nearly as fast as zeros can be written', async () => {
+    const { asked, made } = await setAside(200);
+    expect(made).toBeGreaterThan(6);
+    expect(asked).toBeGreaterThan(made - 4);
+  });
+
+  test('and not where it has the time', async () => {
+    const { asked, made } = await setAside(20_000);
+    expect(made).toBeGreaterThan(6);
+    expect(asked).toBe(0);
+  });
+});
+
 describe('room', () => {
   test('what is reserved can be appended, also when it comes as single records', async () => {
     for (const size of [40, 300, 5000, 30_000]) {

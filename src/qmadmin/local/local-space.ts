@@ -1,11 +1,14 @@
 // A queue space whose daemon is stopped: its log is open in this process, which holds the device's lock. Invariant: what resolved is durable.
 // Must not know the device list.
 import { QME, qmeName } from '../../../proto/codes.ts';
-import { define, whenDurable } from '../../device/open-space.ts';
+import type { RedriveOptions } from '../../../proto/redrive.ts';
+import { define, LOG_FAILED, whenDurable } from '../../device/open-space.ts';
+import type { RedriveResult, RedriveTerms } from '../../engine/redrive.ts';
+import { redriveTerms } from '../../engine/redrive-terms.ts';
 import type { SpaceEngine } from '../../engine/space-engine.ts';
 import type { QueueAttributes, SpaceAttributes } from '../../queue/attributes.ts';
 import type { Queue } from '../../queue/queue.ts';
-import { RefusedError, type QueueChanges, type QueueView, type SpacePort } from '../port.ts';
+import { RefusedError, type QueueChanges, type QueueView, type Redriven, type SpacePort } from '../port.ts';
 import { quoteWord } from '../words.ts';
 
 export class LocalSpace implements SpacePort {
@@ -75,6 +78,26 @@ export class LocalSpace implements SpacePort {
         engine.whenRoom(resolve);
       });
     }
+  }
+
+  async redrive(qname: string, options: RedriveOptions): Promise<Redriven> {
+    const { space } = this.engine;
+    const queue = space.queue(qname);
+    if (queue === undefined)
+      throw new RefusedError(`queue space ${quoteWord(this.name)} has no queue ${quoteWord(qname)}`);
+    const terms = redriveTerms(space, queue, options);
+    if ('code' in terms) throw new RefusedError(terms.message);
+    const { end, moved, stayed, tallies, batch } = await this.redriven(terms);
+    if (end === 'failed') throw new RefusedError(LOG_FAILED);
+    await whenDurable(this.engine, batch);
+    const queues = tallies.toSorted((a, b) => b.count - a.count);
+    return { end, moved, ...stayed, more: false, queues };
+  }
+
+  private redriven(terms: RedriveTerms): Promise<RedriveResult> {
+    return new Promise((resolve) => {
+      this.engine.redrives.begin(terms, resolve);
+    });
   }
 
   async close(): Promise<void> {

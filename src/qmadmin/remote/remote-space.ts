@@ -3,13 +3,14 @@
 import { ADMIN, type AdminVerb, LIMIT } from '../../../proto/codes.ts';
 import { isQueueInfo, isSpaceInfo, type QueueInfo } from '../../../proto/admin.ts';
 import type { Members } from '../../../proto/message.ts';
+import { isRedriveInfo, isRedriveItem, type RedriveOptions } from '../../../proto/redrive.ts';
 import {
   QUEUE_DEFAULTS,
   SPACE_DEFAULTS,
   type QueueAttributes,
   type SpaceAttributes,
 } from '../../queue/attributes.ts';
-import { RefusedError, type QueueChanges, type QueueView, type SpacePort } from '../port.ts';
+import { RefusedError, type QueueChanges, type QueueView, type Redriven, type SpacePort } from '../port.ts';
 import { type Answer, type Link, LostError, unexpected } from './link.ts';
 
 export class RemoteSpace implements SpacePort {
@@ -65,6 +66,12 @@ export class RemoteSpace implements SpacePort {
   async destroyQueue(name: string, purge: boolean): Promise<number> {
     const { members } = await this.ask(ADMIN.QDESTROY, name, { purge });
     return Number(members['count'] ?? 0);
+  }
+
+  async redrive(qname: string, options: RedriveOptions): Promise<Redriven> {
+    const { members, items } = await this.ask(ADMIN.QREDRIVE, qname, { ...options });
+    if (isRedriveInfo(members) && items.every(isRedriveItem)) return { ...members, queues: items };
+    throw unexpected();
   }
 
   /** It stays open in the daemon: others may be at work on it. */

@@ -15,6 +15,7 @@ import { PageCache } from './page-cache.ts';
 import { BATCH_BYTES_MAX, maxPreambleBytes } from './layout.ts';
 import { asLogError, inspectLog } from './recovery.ts';
 import { BACKUP_FILE, SEGMENT_BYTES_DEFAULT, SegmentFiles, segmentBitsOf } from './segment.ts';
+import type { Allocate } from './segment-maker.ts';
 import { LocalSnapshots } from './snapshots.ts';
 import { SyncStrategy } from './sync-strategy.ts';
 import { LocalWriter } from './writer.ts';
@@ -34,6 +35,8 @@ export interface LocalLogOptions {
   readonly sync?: SyncStrategy;
   readonly pages?: PageCache;
   readonly io?: FileIo;
+  /** Absent: the system cannot. */
+  readonly allocate?: Allocate;
   readonly randomU32?: () => number;
 }
 
@@ -45,6 +48,7 @@ export interface LocalLogParts {
   readonly sync: SyncStrategy;
   readonly pages: PageCache;
   readonly limitBytes: number;
+  readonly allocate: Allocate | null;
   readonly randomU32: () => number;
 }
 
@@ -148,6 +152,7 @@ export class LocalLog implements LogStore {
       sync,
       pages,
       limitBytes: limitBytes ?? Number.MAX_SAFE_INTEGER,
+      allocate: this.#options.allocate ?? null,
       randomU32: this.#randomU32,
     };
   }

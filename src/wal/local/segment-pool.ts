@@ -1,4 +1,4 @@
-// Segments ahead of need: prepared (zero-filled) or recycled off the commit path, and the account of the room they give.
+// Segments ahead of need: made or recycled off the commit path, and the account of the room they give.
 // Invariants: a segment is ready only when its bytes are allocated and its name is durable; numbers follow each other without gaps; old
 // segments leave from the front, one durable step after the other, so what is left is always contiguous; a pinned one waits; one with a
 // second name is never recycled, so that a backup which linked it reads what it linked. A full disk only lowers the room; any other failure
@@ -7,10 +7,12 @@
 import { assert } from '../../base/assert.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Ulog } from '../../base/ulog.ts';
-import { errorCode, errorText, isOutOfDescriptors, writeFully } from './file-io.ts';
+import { errorCode, errorText, isOutOfDescriptors } from './file-io.ts';
 import type { PreparedSegment } from './recovery.ts';
-import { TEMPORARY_SUFFIX, firstMarkerName, segmentFileName } from './segment.ts';
+import { firstMarkerName } from './segment.ts';
 import type { SegmentFiles } from './segment.ts';
+import { SegmentMaker } from './segment-maker.ts';
+import type { Allocate } from './segment-maker.ts';
 
 /** Ready segments in the quiet state: one to go on in, one kept back for restating. */
 const READY_QUIET = 2;
@@ -19,8 +21,11 @@ const READY_MAX = 8;
 /** A larger request is refused without preparing anything for it. */
 const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 const RETRY_MS = 5000;
-/** Written and synced in such steps, so that commits beside it are not held up by one long flush. */
-const ZEROS = Buffer.alloc(4 * 1024 * 1024);
+/** A log that uses up a segment in less than so many times what writing zeros to one takes has no disk to spare for them. */
+const ZEROS_SHARE = 8;
+/** From this part of a segment and this time on its own rate says how long it lasts. */
+const TELLING_PART = 0.25;
+const TELLING_MS = 50;
 const NO_ROOM_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);
 
 export interface PoolOptions {
@@ -29,6 +34,7 @@ export interface PoolOptions {
   readonly limitBytes: number;
   readonly clock: Clock;
   readonly ulog: Ulog;
+  readonly allocate: Allocate | null;
   /** How many segments the log's content occupies, the current one included. */
   readonly heldSegments: () => number;
   /** Something that may not be retried went wrong. */
@@ -49,6 +55,7 @@ class Step {
 
 export class SegmentPool {
   readonly #options: PoolOptions;
+  readonly #maker: SegmentMaker;
   #current = 0;
   /** Numbers `#current + 1`, `#current + 2`, … */
   readonly #ready: ReadySegment[] = [];
@@ -69,12 +76,13 @@ export class SegmentPool {
   /** Someone was refused for want of room: how much he wanted, until it was granted. */
   #isAsked = false;
   #asked = 0;
-  #enteredAt = -Infinity;
+  #enteredAt: number;
+  /** How long the one before lasted, in milliseconds. */
+  #lastedMs = Infinity;
   /** What a batch waits for. */
   #needed = 0;
   /** No segment was entered lately: spare ones may go. Never while a batch is about to enter them. */
   #isQuiet = false;
-  #prepareMs = 0;
   #blocked = false;
   /** That there is no room for a segment was said, and it has not been prepared since. */
   #isShort = false;
@@ -86,6 +94,12 @@ export class SegmentPool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#enteredAt = options.clock.monoMs();
+    this.#maker = new SegmentMaker({
+      ...options,
+      isPressed: () => this.#isPressed(),
+      isClosed: () => this.#closed,
+    });
     options.files.onUnpinned = () => {
       if (this.#retiredHead < this.#retired.length) this.#run();
     };
@@ -280,10 +294,19 @@ export class SegmentPool {
     const now = this.#options.clock.monoMs();
     const interval = Math.max(1, now - this.#enteredAt);
     this.#enteredAt = now;
+    this.#lastedMs = interval;
     const ahead =
-      interval > RETRY_MS ? READY_QUIET : READY_QUIET + Math.ceil((3 * this.#prepareMs) / interval);
+      interval > RETRY_MS ? READY_QUIET : READY_QUIET + Math.ceil((3 * this.#maker.ms) / interval);
     this.#wanted = Math.max(READY_QUIET, Math.min(READY_MAX, ahead));
     this.#armTimer();
+  }
+
+  #isPressed(): boolean {
+    if (this.#needed > this.#ready.length) return true;
+    const part = this.#usedOfCurrent / this.#options.segmentBytes;
+    const ms = this.#options.clock.monoMs() - this.#enteredAt;
+    const lastsMs = part < TELLING_PART || ms < TELLING_MS ? this.#lastedMs : ms / part;
+    return lastsMs < ZEROS_SHARE * this.#maker.zerosMs;
   }
 
   /** Back to the quiet state when no segment was entered for a while, and another try on a full disk. */
@@ -449,27 +472,8 @@ export class SegmentPool {
   }
 
   async #prepare(): Promise<ReadySegment> {
-    const { files, segmentBytes, clock } = this.#options;
-    const { io, dir } = files;
-    const startedAt = clock.monoMs();
     const number = this.#current + this.#ready.length + 1;
-    const temporary = `${dir}/${segmentFileName(number)}${TEMPORARY_SUFFIX}`;
-    const fd = files.open(temporary, 'ensure');
-    try {
-      for (let at = 0; at < segmentBytes; at += ZEROS.length) {
-        await writeFully({ io, fd }, ZEROS.subarray(0, Math.min(ZEROS.length, segmentBytes - at)), at);
-        await io.fdatasync(fd);
-        if (this.#closed) throw new Error('the log was closed');
-      }
-      await io.rename(temporary, files.path(number));
-      await io.fsyncDir(dir);
-    } catch (error) {
-      io.close(fd);
-      await io.unlink(temporary).catch(() => {});
-      throw error;
-    }
-    files.adopt(number, fd);
-    this.#prepareMs += (clock.monoMs() - startedAt - this.#prepareMs) * 0.5;
+    await this.#maker.make(number);
     return { number, recycled: false };
   }
 
