@@ -60,13 +60,9 @@ export interface QueueInfo extends QueueSettings {
   readonly nonPersistentArmed: boolean;
 }
 
-/** A queue space: what it was made with [spec 5.3], and what is used of it. A limit of 0 is none. */
-export interface SpaceInfo {
+/** With what a queue space was made [spec 5.3]. A limit of 0 is none. */
+export interface SpaceSettings {
   readonly name: string;
-  readonly device: string;
-  readonly aliases: readonly string[];
-  /** After a log error: `failed`. */
-  readonly state: 'open' | 'failed';
   readonly errorQueue: string;
   readonly ipcKey: number;
   readonly pages: number;
@@ -83,6 +79,14 @@ export interface SpaceInfo {
   readonly temporaryQueues: number;
   readonly filterBytes: number;
   readonly overflowBytes: number;
+}
+
+/** A queue space that is open: with what it was made, and what is used of it. */
+export interface SpaceInfo extends SpaceSettings {
+  readonly device: string;
+  readonly aliases: readonly string[];
+  /** After a log error: `failed`. */
+  readonly state: 'open' | 'failed';
   /** In use now, open transactions included. */
   readonly curPages: number;
   readonly curQueues: number;
@@ -91,6 +95,18 @@ export interface SpaceInfo {
   readonly curNonPersistentBytes: number;
   /** Destroyed queues that are being emptied. */
   readonly doomedQueues: number;
+}
+
+/** A queue space of a device, and what of it is in memory: of a `closed` one all numbers are 0. */
+export interface SpaceUseInfo {
+  readonly name: string;
+  /** `served` to everyone, `open` for administration alone, or `closed`. */
+  readonly state: 'served' | 'open' | 'closed';
+  readonly ipcKey: number;
+  readonly messages: number;
+  readonly nonPersistentMessages: number;
+  readonly nonPersistentBytes: number;
+  readonly transactions: number;
 }
 
 /** A server of the configuration after SRVSTART or SRVSTOP. */
@@ -140,11 +156,8 @@ const QUEUE_INFO: Table<QueueInfo> = {
   nonPersistentArmed: 'boolean',
 };
 
-const SPACE_INFO: Table<SpaceInfo> = {
+const SPACE_SETTINGS: Table<SpaceSettings> = {
   name: 'string',
-  device: 'string',
-  aliases: 'list',
-  state: 'string',
   errorQueue: 'string',
   ipcKey: 'number',
   pages: 'number',
@@ -161,6 +174,13 @@ const SPACE_INFO: Table<SpaceInfo> = {
   temporaryQueues: 'number',
   filterBytes: 'number',
   overflowBytes: 'number',
+};
+
+const SPACE_INFO: Table<SpaceInfo> = {
+  ...SPACE_SETTINGS,
+  device: 'string',
+  aliases: 'list',
+  state: 'string',
   curPages: 'number',
   curQueues: 'number',
   curTransactions: 'number',
@@ -168,6 +188,17 @@ const SPACE_INFO: Table<SpaceInfo> = {
   curNonPersistentBytes: 'number',
   doomedQueues: 'number',
 };
+
+const SPACE_USE: Table<SpaceUseInfo> = {
+  name: 'string',
+  state: 'string',
+  ipcKey: 'number',
+  messages: 'number',
+  nonPersistentMessages: 'number',
+  nonPersistentBytes: 'number',
+  transactions: 'number',
+};
+const SPACE_STATES: readonly unknown[] = ['served', 'open', 'closed'];
 
 const SERVER_INFO: Table<ServerInfo> = { name: 'string', group: 'string', srvid: 'number', state: 'string' };
 const SERVER_STATES: readonly unknown[] = ['started', 'running', 'stopped', 'down'];
@@ -183,6 +214,14 @@ export function isQueueInfo(members: Members): members is Members & QueueInfo {
 export function isSpaceInfo(members: Members): members is Members & SpaceInfo {
   const { state } = members;
   return fits(members, SPACE_INFO) && (state === 'open' || state === 'failed');
+}
+
+export function isSpaceSettings(members: Members): members is Members & SpaceSettings {
+  return fits(members, SPACE_SETTINGS);
+}
+
+export function isSpaceUse(members: Members): members is Members & SpaceUseInfo {
+  return fits(members, SPACE_USE) && SPACE_STATES.includes(members['state']);
 }
 
 export function isServerInfo(members: Members): members is Members & ServerInfo {

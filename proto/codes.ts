@@ -185,6 +185,19 @@ export const ADMIN = {
   QSPACEINFO: 9,
   SRVSTART: 10,
   SRVSTOP: 11,
+  // About devices and the spaces on them.
+  DEVLIST: 32,
+  DEVADD: 33,
+  DEVCHANGE: 34,
+  DEVREMOVE: 35,
+  QSPACELIST: 36,
+  QSPACEATTR: 37,
+  QSPACECREATE: 38,
+  QSPACECHANGE: 39,
+  QSPACEADD: 40,
+  QSPACEDESTROY: 41,
+  QSPACEOPEN: 42,
+  IPCRM: 43,
   QREDRIVE: 60,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];

@@ -50,6 +50,18 @@ export interface QueuePage {
   readonly more: boolean;
 }
 
+/** What a request of administration is about; what is not given is empty. */
+export interface AdminQuestion {
+  readonly qspace?: string | undefined;
+  readonly qname?: string | undefined;
+  readonly members?: Members | undefined;
+}
+
+export interface AdminAnswer {
+  readonly members: Members;
+  readonly items: readonly Members[];
+}
+
 /** What a redrive did, and what stayed for which reason; by queue, the largest number first. */
 export interface Redriven extends RedriveInfo {
   readonly queues: readonly RedriveItem[];

@@ -6,7 +6,7 @@ import type { ServerInfo } from '../../proto/admin.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
-import { controlServer, QueueAdmin } from './admin.ts';
+import { type AdminAnswer, type AdminQuestion, controlServer, QueueAdmin } from './admin.ts';
 import { type ConnectSocket, connectTcp } from './byte-socket.ts';
 import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
@@ -345,6 +345,19 @@ export class Context extends Initiator {
   /** Stops one until it is started again, or the daemon is; resolves when it has finished its message: `stopped`, or `down` already. */
   stopServer(srvid: number, group?: string): Promise<ServerInfo> {
     return controlServer(this.askAdmin.bind(this), ADMIN.SRVSTOP, { srvid, group });
+  }
+
+  /**
+   * Any request of administration, as PROTOCOL.md 6.2 has it: for tools, and for verbs that have no method here.
+   * @param verb one of ADMIN
+   */
+  async administer(
+    verb: number,
+    { qspace = '', qname = '', members = {} }: AdminQuestion = {},
+  ): Promise<AdminAnswer> {
+    const request = { op: OP.ADMIN, id: 0, verb, qspace, qname, members } as const;
+    const { members: answered, items } = await this.askAdmin('administer', request);
+    return { members: answered, items };
   }
 
   private async askAdmin(operation: string, request: Admin, signal?: AbortSignal): Promise<AdminReply> {

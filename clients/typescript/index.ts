@@ -19,6 +19,8 @@ export type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redri
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {
+  type AdminAnswer,
+  type AdminQuestion,
   type DestroyOptions,
   type Directions,
   type ListOptions,

@@ -184,7 +184,15 @@ export abstract class PendingCall<T = unknown> implements Abortable {
 }
 
 /** Verbs of ADMIN that change nothing. */
-const READING_VERBS: readonly number[] = [ADMIN.QINFO, ADMIN.QLIST, ADMIN.QSPACEINFO];
+const READING_VERBS: readonly number[] = [
+  ADMIN.QINFO,
+  ADMIN.QLIST,
+  ADMIN.QSPACEINFO,
+  ADMIN.DEVLIST,
+  ADMIN.QSPACELIST,
+  ADMIN.QSPACEATTR,
+  ADMIN.QSPACEOPEN,
+];
 
 /** A request whose answer is passed on as it is. */
 export class PlainCall extends PendingCall<Reply> {

@@ -14,6 +14,7 @@ import type { BatchNumber, EnqueueOutcome, Failure } from '../engine/request.ts'
 import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
 import type { Queue } from '../queue/queue.ts';
 import { changedAttributes, nameFault } from './attributes.ts';
+import { DeviceRequests, type HostedDevice, isAboutDevices } from './devices.ts';
 import { pageOfNames } from './page.ts';
 import { redriveOptions, redriveReply } from './redrive.ts';
 import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
@@ -22,6 +23,8 @@ import { queueView, spaceView, type NamedSpace } from './views.ts';
 export interface AdminPorts {
   readonly spaces: () => readonly NamedSpace[];
   readonly servers: () => readonly KnownServer[];
+  /** A device that the daemon holds, by the path by which it calls it. */
+  readonly device: (path: string) => HostedDevice | undefined;
   readonly ulog: Ulog;
 }
 
@@ -68,10 +71,12 @@ const MEMBERS: Readonly<Record<number, readonly string[] | null>> = {
 export class AdminRequests {
   private readonly ports: AdminPorts;
   private readonly servers: ServerRequests;
+  private readonly devices: DeviceRequests;
 
   constructor(ports: AdminPorts) {
     this.ports = ports;
     this.servers = new ServerRequests(ports.servers);
+    this.devices = new DeviceRequests(ports.device);
   }
 
   handle(client: Client, request: Admin): void {
@@ -79,10 +84,9 @@ export class AdminRequests {
     const refuse = (failure: Failure, message: string): void =>
       this.refuse({ client, request }, { failure, message, batch: 0 });
     if (!VERB_NAMES.has(verb)) return refuse(TPERRNO.TPEINVAL, `ADMIN has no verb ${verb} in this release`);
-    if (isAboutServers(verb)) {
-      const said = (what: string): void => this.ports.ulog.info(what, fieldsOf({ client, request }));
-      return this.servers.handle({ client, request, refuse, said });
-    }
+    const said = (what: string): void => this.ports.ulog.info(what, fieldsOf({ client, request }));
+    if (isAboutServers(verb)) return this.servers.handle({ client, request, refuse, said });
+    if (isAboutDevices(verb)) return this.devices.handle({ client, request, refuse, said });
     if (qspace === '') return refuse(TPERRNO.TPEINVAL, 'the name of the queue space is empty');
     const space = this.find(qspace);
     if (space === undefined) {
@@ -97,12 +101,22 @@ export class AdminRequests {
   private find(qspace: string): NamedSpace | undefined {
     const spaces = this.ports.spaces();
     return (
-      spaces.find((space) => space.aliases.includes(qspace)) ?? spaces.find(({ name }) => name === qspace)
+      spaces.find((space) => space.aliases.includes(qspace)) ??
+      spaces.find(({ name }) => name === qspace) ??
+      spaces.find(({ device, name }) => `${device}:${name}` === qspace)
     );
   }
 
   private attempt(asked: Asked): void {
     const { qname } = asked.request;
+    // It may have been closed while the request waited.
+    if (!this.ports.spaces().includes(asked.space)) {
+      return this.refuse(asked, {
+        failure: QME.QMENOTOPEN,
+        message: `queue space ${asked.space.name} was closed`,
+        batch: 0,
+      });
+    }
     const { endings, space } = asked.space.engine;
     const queue = space.queue(qname);
     // What a large commit or rollback does to a queue is seen whole or not at all.

@@ -11,6 +11,8 @@ export interface NamedSpace {
   readonly name: string;
   readonly device: string;
   readonly aliases: readonly string[];
+  /** false: it is open for administration alone. */
+  readonly isServed?: boolean;
 }
 
 export function queueView(queue: Queue): QueueInfo {

@@ -26,6 +26,7 @@ import { LogError } from '../wal/log-store.ts';
 import { adviceFor } from './advice.ts';
 import { Devices, type DeviceOptions } from './devices.ts';
 import { thisMachine, type Machine } from './machine.ts';
+import { HostedDevices } from './hosted-devices.ts';
 import { Measurements } from './measurements.ts';
 import { checkReach, isAnyHost } from './reach.ts';
 import { knownServers, type PlacedForwarder } from './servers.ts';
@@ -81,6 +82,7 @@ export class Daemon {
   private readonly services: Services;
   private readonly unsolicited: UnsolicitedMessages;
   private readonly devices: Devices;
+  private readonly hosted: HostedDevices;
   private readonly timers: TimerQueue;
   private readonly forwarders: PlacedForwarder[] = [];
   private readonly engines: SpaceEngine[] = [];
@@ -122,6 +124,8 @@ export class Daemon {
         address: this.ownAddress,
       });
     this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
+    const spaces = this.devices.spacePorts();
+    this.hosted = new HostedDevices({ spaces, served: () => this.tmqueue.spaces(), ulog });
     this.measurements = this.measured();
   }
 
@@ -161,6 +165,7 @@ export class Daemon {
     }
     await this.recover();
     await this.devices.warnOfLeftBehind(plan.spaces);
+    for (const path of this.devices.paths()) this.hosted.add(path);
     const listener = new Listener({
       clock: this.ports.clock,
       ulog: this.ports.ulog,
@@ -174,6 +179,7 @@ export class Daemon {
       checkReach(endpoint, this.options.allowOpenNetwork === true);
       this.addresses.push(await listener.listen(endpoint));
     }
+    await this.devices.noteAddress(this.ownAddress === null ? null : formatAddress(this.ownAddress));
     for (const { forwarder } of this.forwarders) forwarder.start();
     this.devices.warmUp();
     this.readiness.ready();
@@ -282,7 +288,12 @@ export class Daemon {
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const servers = knownServers(plan, this.forwarders);
-    const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), servers: () => servers, ulog });
+    const admin = new AdminRequests({
+      spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
+      servers: () => servers,
+      device: (path) => this.hosted.find(path),
+      ulog,
+    });
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
@@ -319,6 +330,8 @@ export class Daemon {
     const { clock } = this.ports;
     this.readiness.stopping();
     for (const { forwarder } of this.forwarders) forwarder.stop();
+    // A disk that fails now is no reason to stop stopping.
+    await this.devices.noteAddress(null).catch(() => {});
     const until = clock.monoMs() + STOP_MS / 2;
     while (this.forwarders.some(({ forwarder }) => forwarder.isBusy) && clock.monoMs() < until) {
       await new Promise<void>((resolve) => {
@@ -330,6 +343,7 @@ export class Daemon {
     await Promise.all(this.engines.map((engine) => engine.quiesce()));
     await this.twoPhase.idle();
     await this.listener?.close(reason);
+    await this.hosted.close();
     for (const engine of this.engines) await engine.close();
     await this.twoPhase.tlog?.close();
     this.devices.close();
@@ -337,4 +351,8 @@ export class Daemon {
     this.unsolicited.close();
     this.timers.close();
   }
+}
+
+function formatAddress({ host, port }: Endpoint): string {
+  return `//${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

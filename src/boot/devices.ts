@@ -9,6 +9,7 @@ import type { Soon } from '../engine/journal.ts';
 import { openSpace } from '../engine/open-space.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import { openTlog, type Tlog } from '../engine/tlog.ts';
+import type { SpacePorts } from '../device/open-space.ts';
 import type { DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
 import { QUEUE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from '../queue/attributes.ts';
 import type { HostPlan, QueuePlan, SpacePlan } from '../ubb/plan.ts';
@@ -149,6 +150,23 @@ export class Devices {
         );
       }
     }
+  }
+
+  /** The devices that are held. */
+  paths(): string[] {
+    return [...this.locks.keys()];
+  }
+
+  /** Says beside each lock where its holder can be reached; null: nowhere. */
+  async noteAddress(address: string | null): Promise<void> {
+    for (const lock of this.locks.values()) await lock.noteAddress(this.ports.pid, address);
+  }
+
+  /** For administration of what lies on the devices. */
+  spacePorts(): SpacePorts {
+    const { clock, ulog, runCommand } = this.ports;
+    const { segmentBytes } = this.options;
+    return { clock, ulog, io: this.io, runCommand, ...(segmentBytes === undefined ? {} : { segmentBytes }) };
   }
 
   /** Makes the page cache ready, a page at a time, while the daemon serves. */

@@ -9,10 +9,12 @@ import { runThresholdCommand } from '../boot/shell-commands.ts';
 import { VERSION } from '../boot/version.ts';
 import { PipedLines, type LineSource } from '../qmadmin/lines.ts';
 import { LocalDevice } from '../qmadmin/local/local-device.ts';
+import { ReachableDevice } from '../qmadmin/reachable-device.ts';
 import { Session } from '../qmadmin/session.ts';
 import { TerminalLines } from '../qmadmin/terminal.ts';
 import { nodeFileIo } from '../wal/local/file-io.ts';
 import { EXIT } from './exit.ts';
+import { connectTo } from './qmadmin-link.ts';
 
 const out = (line: string): void => void process.stdout.write(`${line}\n`);
 const err = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -35,12 +37,13 @@ async function administer(given: string | undefined): Promise<number> {
     err('qmadmin: QMCONFIG not set: name the device, as in qmadmin DEVICE, or set QMCONFIG');
     return EXIT.USAGE;
   }
-  const device = new LocalDevice(resolve(named), {
+  const local = new LocalDevice(resolve(named), {
     clock: new SystemClock(),
     ulog,
     io: nodeFileIo,
     runCommand: (command, about) => runThresholdCommand(command, about, { ulog, appdir: process.cwd() }),
   });
+  const device = new ReachableDevice({ local, connect: connectTo, io: nodeFileIo });
   let lines: LineSource | null = null;
   try {
     await device.check();
@@ -56,6 +59,7 @@ async function administer(given: string | undefined): Promise<number> {
     return EXIT.REFUSED;
   } finally {
     lines?.close();
+    await device.close();
   }
 }
 

@@ -92,9 +92,9 @@ export class Upkeep {
     this.arm(now);
   }
 
-  /** Removes what is on the queue now and in no transaction, slice by slice; what comes meanwhile stays. */
-  purge(queue: Queue, done: PurgeDone): void {
-    const purge = new Purge(this.engine, queue);
+  /** Removes what is on the queue now and in no transaction, slice by slice; what comes meanwhile stays, and what `isWanted` says no to. */
+  purge(queue: Queue, done: PurgeDone, isWanted: (entry: number) => boolean = () => true): void {
+    const purge = new Purge(this.engine, { queue, isWanted });
     this.add({
       queue,
       slice: () => {
@@ -212,22 +212,24 @@ export class Upkeep {
   }
 }
 
-/** One purge: every message that was on the queue when it was asked for, but for those that a transaction holds. */
+/** One purge: every wanted message that was on the queue when it was asked for, but for those that a transaction holds. */
 class Purge {
   count = 0;
   private readonly engine: SpaceEngine;
   private readonly queue: Queue;
+  private readonly isWanted: (entry: number) => boolean;
   /** No message of the purge has a later id. */
   private readonly upTo: MessageId;
   /** Messages that may have to be removed still; what is locked now and comes back is counted too. */
   private left: number;
-  /** The last entry that came later and was passed over, and its id: 0: none. */
+  /** The last entry that came later, or is not wanted, and was passed over, and its id: 0: none. */
   private passed = 0;
   private passedId: MessageId;
 
-  constructor(engine: SpaceEngine, queue: Queue) {
+  constructor(engine: SpaceEngine, { queue, isWanted }: { queue: Queue; isWanted: Purge['isWanted'] }) {
     this.engine = engine;
     this.queue = queue;
+    this.isWanted = isWanted;
     this.upTo = engine.newId();
     this.passedId = this.upTo;
     this.left = queue.messages + queue.pending;
@@ -241,7 +243,7 @@ class Purge {
       const entry = this.isThere() ? space.unheldAfter(queue, this.passed) : space.anyUnheld(queue);
       if (entry === 0) return false;
       const id = space.id(entry);
-      if (isBefore(this.upTo, id)) {
+      if (isBefore(this.upTo, id) || !this.isWanted(entry)) {
         this.passed = entry;
         this.passedId = id;
         continue;

@@ -13,14 +13,22 @@ export interface Argument<T> {
   readonly fallback?: string;
   /** Never asked for: the value is undefined when the line does not give it. */
   readonly omittable?: true;
+  /** What a terminal completes it from. */
+  readonly completes?: Completes;
   readonly parse: (word: string) => Parsed<T>;
 }
+
+export type Completes = 'space' | 'queue' | 'command' | readonly string[];
 
 /** A dash option with its value. Never asked for [spec 5.1]. */
 export interface Option<T> {
   readonly subject: string;
+  /** It stands alone, and is true when it is there. */
+  readonly isFlag?: true;
   readonly parse: (word: string) => Parsed<T>;
 }
+
+export const FLAG: Option<boolean> = { subject: '', isFlag: true, parse: () => ({ ok: true, value: true }) };
 
 /** Members in the order of the prompts. */
 export type Arguments<V> = { readonly [K in keyof V]-?: Argument<Exclude<V[K], undefined>> };
@@ -67,6 +75,9 @@ export interface Shell {
   space: SpacePort | null;
   verbose: boolean;
   echo: boolean;
+  paginate: boolean;
+  /** Every line that was carried out, the oldest first. */
+  readonly history: readonly string[];
   leaving: boolean;
   /** A line of a listing, on standard output. */
   print(line: string): void;
@@ -74,12 +85,16 @@ export interface Shell {
   tell(text: string): void;
   /** On standard error; no failure. */
   warn(text: string): void;
+  /** Asks a person whether to go on: `destroy queue Q`. A script is not asked: yes. */
+  confirm(what: string): Promise<boolean>;
 }
 
 /** `qspacecreate (qspc) [-A actions] … [name ipckey …]` */
 export function synopsis({ name, abbreviations, arguments: positional, options }: Command): string {
   const short = abbreviations.length === 0 ? '' : ` (${abbreviations.join(', ')})`;
-  const dashed = Object.entries(options).map(([letter, option]) => ` [-${letter} ${option.subject}]`);
+  const dashed = Object.entries(options).map(
+    ([letter, option]) => ` [-${`${letter} ${option.subject}`.trim()}]`,
+  );
   const keys = Object.keys(positional);
   return `${name}${short}${dashed.join('')}${keys.length === 0 ? '' : ` [${keys.join(' ')}]`}`;
 }

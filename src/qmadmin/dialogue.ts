@@ -1,7 +1,7 @@
 // A command's arguments from the rest of its line, then from the lines that follow, one answer a line [spec 5.1]. Invariants: a command runs
 // only with every answer given and right; in a script a wrong answer is noted and the other answers are still read, so that none of them is
 // taken for a command. Must not know what the command does.
-import type { Argument, Command, Option, Values } from './command.ts';
+import type { Argument, Command, Completes, Option, Values } from './command.ts';
 import type { Input } from './lines.ts';
 import { quoteWord, splitLine } from './words.ts';
 
@@ -19,7 +19,8 @@ export type Gathered =
 
 export interface Answers {
   readonly isTerminal: boolean;
-  ask(prompt: string): Promise<Input>;
+  /** What a terminal completes the answer from is the argument's. */
+  ask(prompt: string, completes?: Completes): Promise<Input>;
   /** The answer was not taken, and is asked for again. */
   complain(line: number, text: string): void;
 }
@@ -72,12 +73,12 @@ function readOptions(
   known: Readonly<Record<string, Option<unknown>>>,
   { words, values, note }: OptionsRead,
 ): readonly string[] {
-  let at = 0;
+  let rest = words;
   for (;;) {
-    const word = words[at];
-    if (word === undefined || !word.startsWith('-') || word === '-') return words.slice(at);
-    at++;
-    if (word === '--') return words.slice(at);
+    const [word, ...others] = rest;
+    if (word === undefined || !word.startsWith('-') || word === '-') return rest;
+    rest = others;
+    if (word === '--') return rest;
     const letter = word.charAt(1);
     const option = Object.hasOwn(known, letter) ? known[letter] : undefined;
     if (option === undefined) {
@@ -85,7 +86,14 @@ function readOptions(
       note(`no option ${quoteWord(word)}; legal: ${legal.length === 0 ? 'none' : legal.join(', ')}`);
       continue;
     }
-    const value = word.length > 2 ? word.slice(2) : words[at++];
+    if (option.isFlag === true) {
+      values[letter] = true;
+      // Flags may stand together, as in -fy.
+      if (word.length > 2) rest = [`-${word.slice(2)}`, ...others];
+      continue;
+    }
+    const value = word.length > 2 ? word.slice(2) : others[0];
+    if (word.length === 2) rest = others.slice(1);
     if (value === undefined) note(`-${letter} needs a value: ${option.subject}`);
     else {
       const parsed = option.parse(value);
@@ -117,7 +125,7 @@ type Answer =
 
 async function askUntilTaken(argument: Argument<unknown>, answers: Answers): Promise<Answer> {
   for (;;) {
-    const input = await answers.ask(promptOf(argument));
+    const input = await answers.ask(promptOf(argument), argument.completes);
     if (input.kind === 'end') return { kind: 'ended' };
     if (input.kind === 'break') return { kind: 'broken' };
     const { number } = input;

@@ -9,10 +9,22 @@ export type Input =
   | { readonly kind: 'break' }
   | { readonly kind: 'end' };
 
+/** For the beginning of a line: whole words that could follow, and the part of the line that they would replace. */
+export type Complete = (line: string) => Promise<readonly [readonly string[], string]>;
+
+export interface Asking {
+  /** Offers what could stand where the line ends. */
+  readonly complete?: Complete;
+  /** It is not one to be recalled later: an answer, no command. */
+  readonly isAnswer?: boolean;
+}
+
 export interface LineSource {
   /** A person types: prompts are shown and wrong answers may be given again. */
   readonly isTerminal: boolean;
-  next(prompt: string): Promise<Input>;
+  next(prompt: string, how?: Asking): Promise<Input>;
+  /** Lines that the terminal shows at a time; 0: as many as come. */
+  readonly rows: number;
   /** Lets another program use the terminal while `work` runs. */
   lend<T>(work: () => Promise<T>): Promise<T>;
   close(): void;
@@ -25,6 +37,7 @@ const BYTE_ORDER_MARK = '\u{feff}';
 /** Lines of a byte stream. */
 export class PipedLines implements LineSource {
   readonly isTerminal = false;
+  readonly rows = 0;
   private readonly input: AsyncIterator<Uint8Array>;
   private readonly decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   private pending: Buffer = Buffer.alloc(0);

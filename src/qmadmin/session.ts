@@ -4,8 +4,9 @@
 import { COMMANDS, findCommand } from './table.ts';
 import type { Command, Shell } from './command.ts';
 import { closeSpace } from './commands/space.ts';
+import { completeAnswer, completeCommand, type Names } from './completion.ts';
 import { gather, type Answers, type Fault } from './dialogue.ts';
-import type { Input, LineSource } from './lines.ts';
+import type { Asking, Input, LineSource } from './lines.ts';
 import type { DevicePort } from './port.ts';
 import { quoteWord, splitLine } from './words.ts';
 
@@ -20,6 +21,9 @@ export interface SessionPorts {
 }
 
 const PROMPT = '> ';
+const MORE = '-- RETURN: go on, q: no more -- ';
+/** Lines that `history` remembers. */
+const HISTORY_MAX = 1000;
 
 export class Session implements Shell {
   readonly commands = COMMANDS;
@@ -27,7 +31,9 @@ export class Session implements Shell {
   space: Shell['space'] = null;
   verbose = false;
   echo = false;
+  paginate: boolean;
   leaving = false;
+  readonly history: string[] = [];
   /** Lines whose command failed. */
   failures = 0;
   private readonly ports: SessionPorts;
@@ -37,13 +43,26 @@ export class Session implements Shell {
   /** The line and command that are being carried out, for messages. */
   private at = { line: 0, command: '' };
   private readonly answers: Answers;
+  private readonly names: Names;
+  /** Lines of a listing that wait for the end of their command; null: they are not to wait. */
+  private listing: string[] | null = null;
 
   constructor(ports: SessionPorts) {
     this.ports = ports;
     this.device = ports.device;
+    this.paginate = ports.lines.isTerminal;
+    this.names = {
+      commands: COMMANDS,
+      spaces: async () => (await this.device.spaces()).map(({ name }) => name),
+      queues: async () => ((await this.space?.queues()) ?? []).map(({ attributes }) => attributes.name),
+    };
     this.answers = {
       isTerminal: ports.lines.isTerminal,
-      ask: (prompt) => this.read(prompt),
+      ask: (prompt, completes) =>
+        this.read(prompt, {
+          isAnswer: true,
+          complete: (line) => completeAnswer(line, completes, this.names),
+        }),
       complain: (line, text) => this.report(text, line),
     };
   }
@@ -53,7 +72,7 @@ export class Session implements Shell {
     this.tell(`qmadmin: device ${quoteWord(this.device.path)}, ${this.device.reached}`);
     try {
       while (!this.leaving) {
-        const input = await this.read(PROMPT);
+        const input = await this.read(PROMPT, { complete: (line) => completeCommand(line, this.names) });
         if (input.kind === 'end') break;
         if (input.kind === 'break') this.lastLine = '';
         else await this.handle(input);
@@ -65,11 +84,25 @@ export class Session implements Shell {
   }
 
   print(line: string): void {
-    this.ports.out(line);
+    if (this.listing === null) this.ports.out(line);
+    else this.listing.push(line);
   }
 
   tell(text: string): void {
     if (this.answers.isTerminal) this.ports.out(text);
+  }
+
+  async confirm(what: string): Promise<boolean> {
+    if (!this.answers.isTerminal) return true;
+    for (;;) {
+      const input = await this.read(`Really ${what}? (y, n) [default=n]: `, { isAnswer: true });
+      const answer = input.kind === 'line' ? input.text.trim().toLowerCase() : 'n';
+      if (answer === 'y' || answer === 'yes') return true;
+      if (answer === '' || answer === 'n' || answer === 'no') break;
+      this.report('y or n is needed');
+    }
+    this.tell('nothing was done');
+    return false;
   }
 
   warn(text: string): void {
@@ -83,9 +116,9 @@ export class Session implements Shell {
     this.ports.err(`qmadmin: ${place}${command}${text}`);
   }
 
-  private async read(prompt: string): Promise<Input> {
+  private async read(prompt: string, how: Asking): Promise<Input> {
     const { lines, out } = this.ports;
-    const input = await lines.next(prompt);
+    const input = await lines.next(prompt, how);
     if (this.echo && !lines.isTerminal && input.kind === 'line') out(`${prompt}${input.text}`);
     return input;
   }
@@ -98,6 +131,8 @@ export class Session implements Shell {
     if (text === '' && this.answers.isTerminal) text = this.lastLine;
     if (text === '' || text.startsWith('#')) return undefined;
     this.lastLine = text;
+    this.history.push(text);
+    if (this.history.length > HISTORY_MAX) this.history.shift();
     if (text.startsWith('!')) return this.runSystem(text);
     const split = splitLine(text);
     if (!split.ok) return this.fail([{ line: input.number, text: split.problem }]);
@@ -119,11 +154,29 @@ export class Session implements Shell {
       this.fail(gathered.faults);
       return;
     }
+    this.listing = this.paginate && this.ports.lines.rows > 1 ? [] : null;
     try {
       await command.run(this, gathered.values, gathered.options);
+      await this.showListing();
     } catch (error) {
       if (!(error instanceof Error) || error.name === 'AssertionError') throw error;
+      await this.showListing();
       this.fail([{ line, text: error.message }]);
+    } finally {
+      this.listing = null;
+    }
+  }
+
+  /** A screen at a time. BREAK and `q` stop the output, not the command [spec 5.1]. */
+  private async showListing(): Promise<void> {
+    const listing = this.listing ?? [];
+    this.listing = null;
+    const rows = this.ports.lines.rows - 1;
+    for (let at = 0; at < listing.length; at += rows) {
+      for (const line of listing.slice(at, at + rows)) this.ports.out(line);
+      if (at + rows >= listing.length) return;
+      const input = await this.ports.lines.next(MORE, { isAnswer: true });
+      if (input.kind !== 'line' || input.text.trim().toLowerCase() === 'q') return;
     }
   }
 

@@ -1,28 +1,44 @@
 // Which commands there are, and which one a word means [spec 5.2]. Names and abbreviations are the same in capitals [spec 5.1, D].
 import { nearest } from '../base/similar.ts';
 import type { Command } from './command.ts';
-import { crdl, lidl } from './commands/device.ts';
-import { qchange, qcreate, qinfo } from './commands/queue.ts';
+import { chdl, crdl, dsdl, lidl, livtoc } from './commands/device.ts';
+import { ipcrm, ipcs } from './commands/ipc.ts';
+import { qchange, qcreate, qdestroy, qinfo, qpause, qresume } from './commands/queue.ts';
 import { qredrive } from './commands/redrive.ts';
-import { echo, help, quit, verbose } from './commands/shell.ts';
+import { echo, help, history, paginate, quit, verbose } from './commands/shell.ts';
 import { qclose, qopen, qspacecreate, qspacelist } from './commands/space.ts';
+import { qaddext, qsize, qspacechange, qspacedestroy } from './commands/space-change.ts';
 import { NOT_YET } from './not-yet.ts';
 import { quoteWord } from './words.ts';
 
 /** In the order in which `help` lists them. */
 export const COMMANDS: readonly Command[] = [
   crdl,
+  chdl,
+  dsdl,
   lidl,
+  livtoc,
   qspacecreate,
+  qspacechange,
   qspacelist,
+  qspacedestroy,
+  qaddext,
+  qsize,
+  ipcs,
+  ipcrm,
   qopen,
   qclose,
   qcreate,
   qchange,
+  qdestroy,
+  qpause,
+  qresume,
   qinfo,
   qredrive,
   echo,
   verbose,
+  paginate,
+  history,
   help,
   quit,
 ];

@@ -1,13 +1,14 @@
-// qmadmin's lines from a person at a terminal, by node:readline: editing, recall of earlier lines, BREAK. Lines that are pasted or typed
+// qmadmin's lines from a person at a terminal, by node:readline: editing, recall of earlier lines, completion, BREAK. Lines that are pasted or typed
 // ahead wait here. Must not know what a line means.
 import { createInterface, type Interface } from 'node:readline';
-import type { Input, LineSource } from './lines.ts';
+import type { Asking, Input, LineSource } from './lines.ts';
 
 export interface Terminal {
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;
 }
 
+const HISTORY_LINES = 1000;
 const ignore = (): void => {};
 
 export class TerminalLines implements LineSource {
@@ -18,15 +19,30 @@ export class TerminalLines implements LineSource {
   private give: ((input: Input) => void) | null = null;
   private number = 0;
   private ended = false;
+  private how: Asking = {};
 
   constructor(terminal: Terminal) {
     this.terminal = terminal;
-    this.reader = createInterface({ ...terminal, terminal: terminal.output.isTTY });
+    this.reader = createInterface({
+      ...terminal,
+      terminal: terminal.output.isTTY,
+      historySize: HISTORY_LINES,
+      removeHistoryDuplicates: true,
+      completer: (line: string, done: (error: null, found: [string[], string]) => void) => {
+        void this.completed(line).then((found) => done(null, found));
+      },
+    });
     this.reader.on('line', (text) => {
       this.number++;
       this.arrived({ kind: 'line', text, number: this.number });
     });
+    this.reader.on('history', (lines) => {
+      if (this.how.isAnswer === true) lines.shift();
+    });
     this.reader.on('SIGINT', () => {
+      // What was typed so far is not for the next line.
+      this.reader.write(null, { ctrl: true, name: 'e' });
+      this.reader.write(null, { ctrl: true, name: 'u' });
       terminal.output.write('\n');
       this.arrived({ kind: 'break' });
     });
@@ -36,7 +52,13 @@ export class TerminalLines implements LineSource {
     });
   }
 
-  next(prompt: string): Promise<Input> {
+  get rows(): number {
+    const { output } = this.terminal;
+    return output.isTTY ? output.rows : 0;
+  }
+
+  next(prompt: string, how: Asking = {}): Promise<Input> {
+    this.how = how;
     const ready = this.waiting.shift();
     if (ready !== undefined) {
       // What was typed ahead was shown when it was typed, without its prompt.
@@ -68,6 +90,16 @@ export class TerminalLines implements LineSource {
   close(): void {
     this.give = null;
     this.reader.close();
+  }
+
+  /** A daemon that cannot say what there is has nothing to offer; that is no reason to disturb the line. */
+  private async completed(line: string): Promise<[string[], string]> {
+    try {
+      const [words, part] = (await this.how.complete?.(line)) ?? [[], line];
+      return [[...words], part];
+    } catch {
+      return [[], line];
+    }
   }
 
   private arrived(input: Input): void {

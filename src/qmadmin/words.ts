@@ -1,5 +1,6 @@
 // A line of qmadmin to its words, and a word to the way in which a line must write it [spec 5.1]: the two are inverse, so a name in a
 // listing can be copied into a command. Must not know what the words mean.
+export { quoteWord } from '../base/quote-word.ts';
 
 export type Split =
   | { readonly ok: true; readonly words: readonly string[] }
@@ -68,20 +69,4 @@ function readDoubleQuoted(line: string, start: number): Part {
 
 function unclosed(at: number): Part {
   return { problem: `the quote in column ${at + 1} is never closed` };
-}
-
-const VISIBLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
-
-/** A word as a line writes it: bare when it can be, else in double quotes. Names that only look alike are shown apart. */
-export function quoteWord(word: string): string {
-  const isComposed = word.normalize('NFC') === word;
-  const characters = Array.from(word);
-  const shows = (c: string): boolean => VISIBLE.test(c) && (isComposed || c < '\x7f') && c !== '\\';
-  const isBare = characters.every((c) => shows(c) && c !== '"' && c !== "'") && !/^(?:$|[#!-])/.test(word);
-  if (isBare) return word;
-  const quoted = characters.map((c) => {
-    if (c === '"') return String.raw`\"`;
-    return c === ' ' || shows(c) ? c : `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`;
-  });
-  return `"${quoted.join('')}"`;
 }

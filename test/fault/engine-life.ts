@@ -222,7 +222,12 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     heartbeatMs: 0,
   };
   const { blockTimeMs } = limits;
-  const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), servers: () => [], ulog: SILENT });
+  const admin = new AdminRequests({
+    spaces: () => tmqueue.spaces(),
+    servers: () => [],
+    device: () => undefined,
+    ulog: SILENT,
+  });
   const roles = {
     queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService: () => false }),
     atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService: () => false }),

@@ -12,6 +12,7 @@ class Disk {
   calls = 0;
   /** Resolves when the process is as good as killed. */
   readonly killed: Promise<void>;
+  private isDead = false;
   private die: () => void = () => {};
   private readonly fds = new Set<number>();
   private readonly at: number;
@@ -31,6 +32,8 @@ class Disk {
       const call = real[name] as (...values: unknown[]) => unknown;
       return (...values: unknown[]): unknown => {
         if (name === 'close') {
+          // The kernel has closed it, and the number may be another's by now.
+          if (this.isDead) return undefined;
           this.fds.delete(values[0] as number);
           return call(...values);
         }
@@ -53,6 +56,7 @@ class Disk {
     const isSync = name.endsWith('Sync') || ['open', 'fileBytes', 'lock'].includes(name);
     const error = Object.assign(new Error(`EIO: i/o error, ${name}`), { code: 'EIO' });
     if (this.fault === 'is killed') {
+      this.isDead = true;
       this.die();
       if (!isSync) return new Promise(() => {});
     }
@@ -109,3 +113,62 @@ async function checkWhole(path: string, script: readonly string[], at: number): 
   ]);
   expect(readdirSync(path).sort()).toEqual(['LOCK', 'SP', 'device-list.json']);
 }
+
+/** How often a script calls the disk, and what is left when the call number `at` has its fault. */
+async function changeOn(at: number, fault: Fault, command: string): Promise<{ path: string; calls: number }> {
+  const path = `${tempDir()}/dev`;
+  await runScript([`crdl ${path} 0 400`, SPACE], localDevice(path));
+  const disk = new Disk(at, fault);
+  await Promise.race([runScript([command], localDevice(path, disk.io)), disk.killed]);
+  disk.release();
+  return { path, calls: disk.calls };
+}
+
+it.each<[Fault]>([['fails'], ['is killed']])('a space is gone or whole when the disk %s', async (fault) => {
+  const { calls } = await changeOn(Infinity, 'fails', 'qspds SP');
+  const last = Array.from({ length: 8 }, (_, i) => calls - 2 * i);
+  const seen = new Set<boolean>();
+  for (const at of last) {
+    const { path } = await changeOn(at, fault, 'qspds SP');
+    const isThere = existsSync(`${path}/SP`);
+    seen.add(isThere);
+    const ran = await runScript(['qopen SP', 'verbose', 'lidl'], localDevice(path));
+    expect({ at, failures: ran.failures, free: ran.out.at(-1) }).toEqual({
+      at,
+      failures: isThere ? 0 : 1,
+      free: isThere ? 'free: 300 pages' : 'free: 400 pages',
+    });
+    expect((await runScript([SPACE, 'qopen SP'], localDevice(path))).failures).toBe(isThere ? 1 : 0);
+    expect(readdirSync(path).sort()).toEqual(['LOCK', 'SP', 'device-list.json']);
+  }
+  expect(seen).toEqual(new Set([true, false]));
+});
+
+it.each<[Fault]>([['fails'], ['is killed']])(
+  'pages that are added are there or not when the disk %s, and none are lost',
+  async (fault) => {
+    const { calls } = await changeOn(Infinity, 'fails', 'qaddext SP 50');
+    const chosen = Array.from({ length: calls }, (_, i) => i + 1).filter(
+      (at) => at % 8 === 0 || at > calls - 3,
+    );
+    const seen = new Set<string>();
+    for (const at of chosen) {
+      const { path } = await changeOn(at, fault, 'qaddext SP 50');
+      const { out, failures, err } = await runScript(
+        ['qspl', 'qaddext SP 10', 'qspl', 'v', 'lidl'],
+        localDevice(path),
+      );
+      expect({ at, failures, err }).toEqual({ at, failures: 0, err: [] });
+      const [before = '', after = ''] = out
+        .filter((line) => line.startsWith('SP'))
+        .map((line) => line.split(/ +/)[2]);
+      seen.add(before);
+      expect({ at, after, free: out.at(-1) }).toEqual({
+        at,
+        after: String(Number(before) + 10),
+        free: `free: ${400 - Number(after)} pages`,
+      });
+    }
+    expect(seen).toEqual(new Set(['100', '150']));
+  },
+);

@@ -1,9 +1,11 @@
 // qmadmin in the test's own process: a session on a device in a folder of its own, fed from a text as from a pipe. Owns nothing but what it
 // collects.
 import { SystemClock } from '../../src/boot/system-clock.ts';
+import { connectTo } from '../../src/cli/qmadmin-link.ts';
 import { PipedLines, type LineSource } from '../../src/qmadmin/lines.ts';
 import { LocalDevice } from '../../src/qmadmin/local/local-device.ts';
 import type { DevicePort } from '../../src/qmadmin/port.ts';
+import { ReachableDevice } from '../../src/qmadmin/reachable-device.ts';
 import { Session } from '../../src/qmadmin/session.ts';
 import { type FileIo, nodeFileIo } from '../../src/wal/local/file-io.ts';
 
@@ -27,6 +29,11 @@ export function localDevice(path: string, io: FileIo = nodeFileIo): LocalDevice 
     runCommand: () => {},
     segmentBytes: SEGMENT_BYTES,
   });
+}
+
+/** As the command has it: through the daemon that holds the device, if one does. */
+export function reachableDevice(path: string): ReachableDevice {
+  return new ReachableDevice({ local: localDevice(path), connect: connectTo, io: nodeFileIo });
 }
 
 export async function runLines(lines: LineSource, device: DevicePort): Promise<Ran> {

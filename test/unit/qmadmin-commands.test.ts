@@ -12,7 +12,7 @@ import { describe, expect, it } from 'vitest';
 import { NOT_YET } from '../../src/qmadmin/not-yet.ts';
 import { COMMANDS } from '../../src/qmadmin/table.ts';
 import { DeviceLock } from '../../src/wal/local/device-lock.ts';
-import { localDevice, runScript, type Ran } from '../support/qmadmin.ts';
+import { localDevice, reachableDevice, runScript, type Ran } from '../support/qmadmin.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const SPACE = 'qspc SP 230458 100 4 5 5 200 ERR y 16';
@@ -240,20 +240,25 @@ describe('qopen and qclose', () => {
     const { path, run } = await withSpace();
     const lock = await DeviceLock.acquire(path, 4711);
     expect((await run('qopen SP')).err[0]).toContain('in use by another process (pid 4711)');
-    await expect(localDevice(path).check()).rejects.toThrow(
-      /\(pid 4711\).*; this release administers a device only while its daemon is stopped$/,
+    await expect(reachableDevice(path).check()).rejects.toThrow(
+      /\(pid 4711\).*; it takes no requests: a daemon that is starting or stopping, or another qmadmin or tool$/,
+    );
+    // Nobody listens on port 1.
+    await lock.noteAddress(4711, '//127.0.0.1:1');
+    await expect(reachableDevice(path).check()).rejects.toThrow(
+      /\(pid 4711\).*; it does not answer at \/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
     );
     lock.release();
-    await localDevice(path).check();
+    await reachableDevice(path).check();
   });
 
   it('what is no device is refused before anything is done', async () => {
     const dir = tempDir();
     writeFileSync(`${dir}/file`, 'x');
-    await expect(localDevice(`${dir}/file`).check()).rejects.toThrow(
+    await expect(reachableDevice(`${dir}/file`).check()).rejects.toThrow(
       'is a file: here a device is a directory',
     );
-    await localDevice(`${dir}/none`).check();
+    await reachableDevice(`${dir}/none`).check();
     expect(errorOf(await runScript(['qopen SP'], localDevice(`${dir}/none`)))).toBe(
       `qopen: device ${dir}/none does not exist; first: crdl ${dir}/none 0 SIZE`,
     );
@@ -447,10 +452,10 @@ describe('names [C63]', () => {
       'qinfo',
     );
     expect(out.map((line) => /^Queue (\S+):/.exec(line)?.[1])).toEqual([
-      'ä',
+      'X',
       String.raw`"a\u{308}"`,
       'x',
-      'X',
+      'ä',
     ]);
   });
 

@@ -21,7 +21,7 @@ async function deviceWithSpace(): Promise<LocalDevice> {
 
 async function queuesOf(device: LocalDevice): Promise<readonly QueueView[]> {
   const space = await device.openSpace('SP');
-  const queues = space.queues();
+  const queues = await space.queues();
   await space.close();
   return queues;
 }
@@ -123,7 +123,7 @@ describe('answers', () => {
       device,
     );
     expect(ran.err).toEqual([
-      'qmadmin: line 14: qspacecreate: warning: IPC key 1 is below 32769; it has no effect here, and the space was created',
+      'qmadmin: line 14: qspacecreate: warning: IPC key 1 is below 32769; it has no effect here, and the command was done',
     ]);
     expect(ran.out.map((line) => line.replace(/ +/g, ' ').trim())).toEqual([
       'NAME IPCKEY PAGES QUEUES TRANS PROCS MSGS ERRORQ BLOCKING ACTIONS NONPERSIST HANDLES CURSORS OWNERS TMPQUEUES FILTER OVERFLOW',
@@ -261,7 +261,7 @@ describe('at a terminal', () => {
     const line = 'Queue Q: 0 persistent messages in 0 pages, 0 non-persistent messages in 0 bytes';
     expect(ran.out).toEqual([
       `qmadmin: device ${device.path}, the daemon is stopped`,
-      'queue space SP is open',
+      'queue space SP is open, the daemon is stopped',
       'queue Q was created',
       line,
       line,

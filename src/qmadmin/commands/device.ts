@@ -1,7 +1,7 @@
-// The device list: crdl, lidl [spec 5.2, 8.1].
+// The device list: crdl, chdl, dsdl, lidl, livtoc [spec 5.2, 8.1].
 import { formatTable } from '../listing.ts';
-import { command } from '../command.ts';
-import { freePages, RefusedError } from '../port.ts';
+import { command, FLAG } from '../command.ts';
+import { freePages, placedExtents, RefusedError } from '../port.ts';
 import { devicePath, LONG_MAX, number } from '../values.ts';
 import { quoteWord } from '../words.ts';
 
@@ -18,6 +18,58 @@ export const crdl = command<{ device: string; offset: number; size: number }, ob
   async run(shell, { device, offset, size }) {
     await shell.device.addEntry({ device, offset, pages: size });
     shell.tell(`${quoteWord(device)}: ${size} pages from page ${offset} on are in the device list`);
+  },
+});
+
+const INDEX = { dlindex: { subject: 'index', parse: number(0, LONG_MAX) } } as const;
+
+export const chdl = command<{ dlindex: number; newdevice: string }, object>({
+  name: 'chdl',
+  abbreviations: [],
+  summary: 'give an entry of the device list another path, to which what was there has been copied',
+  arguments: { ...INDEX, newdevice: { subject: 'new device', parse: devicePath } },
+  options: {},
+  async run(shell, { dlindex, newdevice }) {
+    await shell.device.renameEntry(dlindex, newdevice);
+    if (dlindex === 0 && newdevice !== shell.device.path) {
+      shell.warn(
+        `entry 0 is this device: it stays where it is, in ${quoteWord(shell.device.path)}, until you move it`,
+      );
+    }
+    shell.tell(`entry ${dlindex} is now ${quoteWord(newdevice)}`);
+  },
+});
+
+export const dsdl = command<{ dlindex: number }, { y?: boolean }>({
+  name: 'dsdl',
+  abbreviations: [],
+  summary: 'remove an entry of the device list; number 0 only as the last',
+  arguments: INDEX,
+  options: { y: FLAG },
+  async run(shell, { dlindex }, { y = false }) {
+    if (!y && !(await shell.confirm(`remove entry ${dlindex} of the device list`))) return;
+    await shell.device.removeEntry(dlindex);
+    shell.tell(`entry ${dlindex} was removed`);
+  },
+});
+
+export const livtoc = command<object, object>({
+  name: 'livtoc',
+  abbreviations: [],
+  summary: 'list which pages of the device list each queue space has',
+  arguments: {},
+  options: {},
+  async run(shell) {
+    const contents = await shell.device.contents();
+    const rows = placedExtents(contents).map(({ space, index, offset, pages }) => [
+      quoteWord(space),
+      String(index),
+      quoteWord(contents.entries[index]?.device ?? ''),
+      String(offset),
+      String(pages),
+    ]);
+    for (const line of formatTable([['TABLE', 'INDEX', 'DEVICE', 'OFFSET', 'PAGES'], ...rows]))
+      shell.print(line);
   },
 });
 
@@ -41,8 +93,9 @@ export const lidl = command<{ dlindex?: number }, object>({
     const shown = dlindex === undefined ? rows : rows.slice(dlindex, dlindex + 1);
     for (const line of formatTable([['INDEX', 'DEVICE', 'OFFSET', 'PAGES'], ...shown])) shell.print(line);
     if (!shell.verbose) return;
-    for (const { space, pages } of contents.extents)
-      shell.print(`taken by ${quoteWord(space)}: ${pages} pages`);
+    const taken = new Map<string, number>();
+    for (const { space, pages } of contents.extents) taken.set(space, (taken.get(space) ?? 0) + pages);
+    for (const [space, pages] of taken) shell.print(`taken by ${quoteWord(space)}: ${pages} pages`);
     shell.print(`free: ${freePages(contents)} pages`);
   },
 });

@@ -2,8 +2,8 @@
 import { QUEUE_DEFAULTS, type QueueAttributes } from '../../queue/attributes.ts';
 import { parseExpiry, parseOrder, parseOutOfOrder, parseThreshold } from '../../queue/words.ts';
 import { thresholdProblem, type Threshold } from '../../queue/words.ts';
-import { command, type Arguments, type Options, type Shell } from '../command.ts';
-import { RefusedError, type QueueView } from '../port.ts';
+import { command, FLAG, type Arguments, type Options, type Shell } from '../command.ts';
+import { RefusedError, type QueueChanges, type QueueView } from '../port.ts';
 import {
   highLimit,
   LONG_MAX,
@@ -35,6 +35,7 @@ interface QueueOptions {
 }
 
 const NAME = { name: { subject: 'queue name', parse: queueName } } as const;
+const EXISTING = { name: { ...NAME.name, completes: 'queue' } } as const;
 const LIMIT_CHOICES = 'number with b bytes, B blocks, m messages or %';
 const REST: Arguments<Omit<QueueAnswers, 'name'>> = {
   outoforder: {
@@ -79,17 +80,17 @@ export const qcreate = command<QueueAnswers & { order: string }, QueueOptions>({
   async run(shell, answers, options) {
     const space = openSpaceOf(shell);
     const { name, order } = answers;
-    const queues = space.queues();
+    const queues = await space.queues();
     if (queues.some(({ attributes }) => attributes.name === name)) {
       throw new RefusedError(`queue ${quoteWord(name)} exists already; nothing was changed (1216)`);
     }
-    const { queues: most } = space.attributes();
+    const { queues: most } = await space.attributes();
     if (most > 0 && queues.length >= most) {
       throw new RefusedError(
         `queue space ${quoteWord(space.name)} was created for ${most} queues and has them (1216)`,
       );
     }
-    await space.defineQueue({ ...changed({ ...QUEUE_DEFAULTS, name, order }, answers, options) });
+    await space.createQueue({ ...QUEUE_DEFAULTS, name, order, ...changesIn(answers, options) });
     shell.tell(`queue ${quoteWord(name)} was created`);
   },
 });
@@ -98,22 +99,21 @@ export const qchange = command<QueueAnswers, QueueOptions>({
   name: 'qchange',
   abbreviations: ['qch'],
   summary: 'change a queue of the open space; its order stays',
-  arguments: { ...NAME, ...REST },
+  arguments: { ...EXISTING, ...REST },
   options: OPTIONS,
   async run(shell, answers, options) {
-    const { attributes } = queueOf(shell, answers.name);
-    await openSpaceOf(shell).defineQueue(changed(attributes, answers, options));
+    await queueOf(shell, answers.name);
+    await openSpaceOf(shell).changeQueue(answers.name, changesIn(answers, options));
     shell.tell(`queue ${quoteWord(answers.name)} was changed`);
   },
 });
 
-function changed(before: QueueAttributes, answers: QueueAnswers, options: QueueOptions): QueueAttributes {
+function changesIn(answers: QueueAnswers, options: QueueOptions): QueueChanges {
   const { outoforder, retries, delay, high, low, cmd } = answers;
   checkLimits(high, low, 'limits');
   const { d, e, n } = options;
   if (n !== undefined) checkLimits(n.high, n.low, '-n');
   return {
-    ...before,
     outOfOrder: outoforder,
     retries,
     delayS: delay,
@@ -148,10 +148,10 @@ export const qinfo = command<{ name?: string }, object>({
   name: 'qinfo',
   abbreviations: ['qi'],
   summary: 'count the messages of every queue of the open space, or of one; verbose adds how it was created',
-  arguments: { name: { subject: 'queue name', omittable: true, parse: queueName } },
+  arguments: { name: { ...EXISTING.name, omittable: true } },
   options: {},
-  run(shell, { name }) {
-    const views = name === undefined ? openSpaceOf(shell).queues() : [queueOf(shell, name)];
+  async run(shell, { name }) {
+    const views = name === undefined ? await openSpaceOf(shell).queues() : [await queueOf(shell, name)];
     for (const view of views) {
       shell.print(summaryOf(view));
       if (shell.verbose) for (const line of parametersOf(view.attributes)) shell.print(`  ${line}`);
@@ -159,9 +159,78 @@ export const qinfo = command<{ name?: string }, object>({
   },
 });
 
-function queueOf(shell: Shell, name: string): QueueView {
+export const qdestroy = command<{ name: string }, { p?: boolean; f?: boolean; y?: boolean }>({
+  name: 'qdestroy',
+  abbreviations: ['qds'],
+  summary: 'destroy an empty queue; -p with its messages; -f also in a space that a daemon serves',
+  arguments: EXISTING,
+  options: { p: FLAG, f: FLAG, y: FLAG },
+  async run(shell, { name }, { p: purge = false, f: force = false, y = false }) {
+    if (purge && force) throw new RefusedError('-p and -f exclude each other: -f does what -p does');
+    const space = openSpaceOf(shell);
+    const { persistentMessages, nonPersistentMessages } = await queueOf(shell, name);
+    if (space.isServed && !force) {
+      throw new RefusedError(
+        `queue space ${quoteWord(space.name)} is in use: a daemon serves it; -f destroys the queue all the same, with what is on it`,
+      );
+    }
+    const what = `queue ${quoteWord(name)} with ${persistentMessages + nonPersistentMessages} messages`;
+    if (!y && !(await shell.confirm(`destroy ${what}`))) return;
+    const count = await space.destroyQueue(name, purge || force);
+    shell.tell(`queue ${quoteWord(name)} was destroyed with ${count} messages`);
+  },
+});
+
+/** Only one way; without it: both. */
+type Direction = 'enq' | 'deq';
+const PAUSING: Arguments<{ name: string; direction?: Direction }> = {
+  ...EXISTING,
+  direction: {
+    subject: 'direction',
+    choices: 'enq, deq',
+    omittable: true,
+    completes: ['enq', 'deq'],
+    parse: (word) =>
+      word === 'enq' || word === 'deq' ? { ok: true, value: word } : { ok: false, legal: 'enq or deq' },
+  },
+};
+
+async function setPaused(
+  shell: Shell,
+  { name, direction }: { name: string; direction?: Direction },
+  paused: boolean,
+): Promise<void> {
+  await queueOf(shell, name);
+  await openSpaceOf(shell).changeQueue(name, {
+    ...(direction === 'deq' ? {} : { enqueuePaused: paused }),
+    ...(direction === 'enq' ? {} : { dequeuePaused: paused }),
+  });
+  const ways = { enq: 'for enqueue', deq: 'for dequeue' };
+  const way = direction === undefined ? 'both ways' : ways[direction];
+  shell.tell(`queue ${quoteWord(name)} is ${paused ? 'closed' : 'open'} ${way}`);
+}
+
+export const qpause = command<{ name: string; direction?: Direction }, object>({
+  name: 'qpause',
+  abbreviations: [],
+  summary: 'close a queue for enqueue, dequeue or both, until qresume; calls that way fail with QMESHARE',
+  arguments: PAUSING,
+  options: {},
+  run: (shell, answers) => setPaused(shell, answers, true),
+});
+
+export const qresume = command<{ name: string; direction?: Direction }, object>({
+  name: 'qresume',
+  abbreviations: [],
+  summary: 'open it again, for enqueue, dequeue or both',
+  arguments: PAUSING,
+  options: {},
+  run: (shell, answers) => setPaused(shell, answers, false),
+});
+
+async function queueOf(shell: Shell, name: string): Promise<QueueView> {
   const space = openSpaceOf(shell);
-  const found = space.queues().find(({ attributes }) => attributes.name === name);
+  const found = await space.queue(name);
   if (found !== undefined) return found;
   throw new RefusedError(`queue space ${quoteWord(space.name)} has no queue ${quoteWord(name)}`);
 }

@@ -35,7 +35,7 @@ export const qredrive = command<{ name?: string }, RedriveCommandOptions>({
   },
   async run(shell, { name }, { t, o, e, m, l, r, d }) {
     const space = openSpaceOf(shell);
-    const qname = name ?? space.attributes().errorQueue;
+    const qname = name ?? (await space.attributes()).errorQueue;
     if (qname === '')
       throw new RefusedError(`queue space ${quoteWord(space.name)} has no error queue: name the queue`);
     const redriven = await space.redrive(qname, {

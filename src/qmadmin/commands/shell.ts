@@ -1,10 +1,12 @@
-// The conveniences of the shell itself: echo, verbose, help, quit [spec 5.1].
+// The conveniences of the shell itself: echo, verbose, paginate, history, help, quit [spec 5.1].
 import { command, synopsis, type Command, type Shell } from '../command.ts';
 import { NOT_YET } from '../not-yet.ts';
 import { RefusedError } from '../port.ts';
 import { onOrOff } from '../values.ts';
 
-const STATE = { state: { subject: 'state', omittable: true, parse: onOrOff } } as const;
+const STATE = {
+  state: { subject: 'state', omittable: true, completes: ['on', 'off'], parse: onOrOff },
+} as const;
 
 export const echo = command<{ state?: boolean }, object>({
   name: 'echo',
@@ -30,6 +32,29 @@ export const verbose = command<{ state?: boolean }, object>({
   },
 });
 
+export const paginate = command<{ state?: boolean }, object>({
+  name: 'paginate',
+  abbreviations: ['page'],
+  summary: 'stop long listings at the end of each screen, at a terminal; without on or off: flip',
+  arguments: STATE,
+  options: {},
+  run(shell, { state }) {
+    shell.paginate = state ?? !shell.paginate;
+    shell.tell(`paginate is ${shell.paginate ? 'on' : 'off'}`);
+  },
+});
+
+export const history = command<object, object>({
+  name: 'history',
+  abbreviations: [],
+  summary: 'the lines of this session so far',
+  arguments: {},
+  options: {},
+  run(shell) {
+    for (const [i, line] of shell.history.entries()) shell.print(`${i + 1}  ${line}`);
+  },
+});
+
 export const quit = command<object, object>({
   name: 'quit',
   abbreviations: ['q'],
@@ -50,7 +75,14 @@ export const help = command<{ command?: string }, object>({
   name: 'help',
   abbreviations: ['h'],
   summary: 'the commands, or one of them',
-  arguments: { command: { subject: 'command', omittable: true, parse: (value) => ({ ok: true, value }) } },
+  arguments: {
+    command: {
+      subject: 'command',
+      omittable: true,
+      completes: 'command',
+      parse: (value) => ({ ok: true, value }),
+    },
+  },
   options: {},
   run(shell, { command: name }) {
     const shown = name === undefined ? shell.commands : [named(shell, name)];

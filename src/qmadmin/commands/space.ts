@@ -2,8 +2,8 @@
 import { SPACE_DEFAULTS, type SpaceAttributes } from '../../queue/attributes.ts';
 import { LogError } from '../../wal/log-store.ts';
 import { formatTable } from '../listing.ts';
-import { command, type Option, type Shell } from '../command.ts';
-import { RefusedError } from '../port.ts';
+import { command, type Arguments, type Option, type Options, type Shell } from '../command.ts';
+import { RefusedError, type SpaceChanges, type SpacePort } from '../port.ts';
 import { errorQueueName, LONG_MAX, memory, number, spaceName, yesOrNo } from '../values.ts';
 import { quoteWord } from '../words.ts';
 
@@ -11,7 +11,7 @@ import { quoteWord } from '../words.ts';
 const IPCKEY_USUAL_MIN = 32_769;
 const IPCKEY_MAX = 262_143;
 
-interface SpaceAnswers {
+export interface SpaceAnswers {
   readonly name: string;
   readonly ipckey: number;
   readonly pages: number;
@@ -25,7 +25,7 @@ interface SpaceAnswers {
 }
 
 /** Letters as the manual has them. */
-interface SpaceOptions {
+export interface SpaceOptions {
   readonly A?: number;
   readonly H?: number;
   readonly C?: number;
@@ -38,66 +38,85 @@ interface SpaceOptions {
 
 const count = (subject: string): Option<number> => ({ subject, parse: number(0, LONG_MAX) });
 
+export const SPACE_ARGUMENTS: Arguments<SpaceAnswers> = {
+  name: { subject: 'queue space name', parse: spaceName },
+  ipckey: { subject: 'IPC key', parse: number(1, IPCKEY_MAX) },
+  pages: { subject: 'size in pages', parse: number(1, LONG_MAX) },
+  queues: { subject: 'number of queues', parse: number(1, LONG_MAX) },
+  trans: { subject: 'number of concurrent transactions', parse: number(1, LONG_MAX) },
+  procs: { subject: 'number of concurrent processes', parse: number(1, LONG_MAX) },
+  msgs: { subject: 'number of messages', parse: number(1, LONG_MAX) },
+  errorq: { subject: 'error queue name', fallback: '', parse: errorQueueName },
+  inityn: { subject: 'initialise extents', choices: 'y, n', fallback: 'n', parse: yesOrNo },
+  blocking: { subject: 'blocking factor', fallback: '16', parse: number(1, 100) },
+};
+
+export const SPACE_OPTIONS: Options<SpaceOptions> = {
+  A: count('actions'),
+  H: count('handles'),
+  C: count('cursors'),
+  O: count('owners'),
+  Q: count('tmp_queues'),
+  f: count('filter_mem'),
+  n: { subject: 'nonpersistent_mem[b|B]', parse: memory },
+  o: count('overflow_mem'),
+};
+
+/** The name of a space that is there. */
+export const EXISTING_SPACE = { subject: 'queue space name', completes: 'space', parse: spaceName } as const;
+
+/** Also for qspacechange. */
+export function warnOfKey(shell: Shell, ipckey: number): void {
+  if (ipckey >= IPCKEY_USUAL_MIN) return;
+  shell.warn(
+    `IPC key ${ipckey} is below ${IPCKEY_USUAL_MIN}; it has no effect here, and the command was done`,
+  );
+}
+
 export const qspacecreate = command<SpaceAnswers, SpaceOptions>({
   name: 'qspacecreate',
   abbreviations: ['qspc'],
   summary: 'create a queue space on pages of the device list',
-  arguments: {
-    name: { subject: 'queue space name', parse: spaceName },
-    ipckey: { subject: 'IPC key', parse: number(1, IPCKEY_MAX) },
-    pages: { subject: 'size in pages', parse: number(1, LONG_MAX) },
-    queues: { subject: 'number of queues', parse: number(1, LONG_MAX) },
-    trans: { subject: 'number of concurrent transactions', parse: number(1, LONG_MAX) },
-    procs: { subject: 'number of concurrent processes', parse: number(1, LONG_MAX) },
-    msgs: { subject: 'number of messages', parse: number(1, LONG_MAX) },
-    errorq: { subject: 'error queue name', fallback: '', parse: errorQueueName },
-    inityn: { subject: 'initialise extents', choices: 'y, n', fallback: 'n', parse: yesOrNo },
-    blocking: { subject: 'blocking factor', fallback: '16', parse: number(1, 100) },
-  },
-  options: {
-    A: count('actions'),
-    H: count('handles'),
-    C: count('cursors'),
-    O: count('owners'),
-    Q: count('tmp_queues'),
-    f: count('filter_mem'),
-    n: { subject: 'nonpersistent_mem[b|B]', parse: memory },
-    o: count('overflow_mem'),
-  },
+  arguments: SPACE_ARGUMENTS,
+  options: SPACE_OPTIONS,
   async run(shell, answers, options) {
     const { name, ipckey } = answers;
     // The pages are laid out before the space is there, whatever `inityn` says: as much as either answer asks for.
     await shell.device.createSpace(attributesOf(answers, options));
-    if (ipckey < IPCKEY_USUAL_MIN) {
-      shell.warn(
-        `IPC key ${ipckey} is below ${IPCKEY_USUAL_MIN}; it has no effect here, and the space was created`,
-      );
-    }
+    warnOfKey(shell, ipckey);
     shell.tell(`queue space ${quoteWord(name)} was created`);
   },
 });
 
 function attributesOf(answers: SpaceAnswers, options: SpaceOptions): SpaceAttributes {
-  const { name, ipckey, pages, queues, trans, procs, msgs, errorq, blocking } = answers;
+  const { name, pages, queues } = answers;
+  return { ...SPACE_DEFAULTS, name, pages, queues, ...changesIn(answers), ...optionsIn(options) };
+}
+
+/** What qspacecreate and qspacechange both ask, as attributes. */
+export function changesIn(answers: Omit<SpaceAnswers, 'name' | 'pages' | 'queues'>): SpaceChanges {
+  const { ipckey, trans, procs, msgs, errorq, blocking } = answers;
   return {
-    ...SPACE_DEFAULTS,
-    name,
-    errorQueue: errorq,
     ipcKey: ipckey,
-    pages,
-    queues,
     transactions: trans,
     processes: procs,
     messages: msgs,
+    errorQueue: errorq,
     blocking,
-    actions: options.A ?? 0,
-    handles: options.H ?? 0,
-    cursors: options.C ?? 0,
-    owners: options.O ?? 0,
-    temporaryQueues: options.Q ?? 0,
-    filterBytes: options.f ?? 0,
-    nonPersistentBytes: options.n ?? 0,
-    overflowBytes: options.o ?? 0,
+  };
+}
+
+/** Those that are given. */
+export function optionsIn({ A, H, C, O, Q, f, n, o }: SpaceOptions): SpaceChanges {
+  return {
+    ...(A === undefined ? {} : { actions: A }),
+    ...(H === undefined ? {} : { handles: H }),
+    ...(C === undefined ? {} : { cursors: C }),
+    ...(O === undefined ? {} : { owners: O }),
+    ...(Q === undefined ? {} : { temporaryQueues: Q }),
+    ...(f === undefined ? {} : { filterBytes: f }),
+    ...(n === undefined ? {} : { nonPersistentBytes: n }),
+    ...(o === undefined ? {} : { overflowBytes: o }),
   };
 }
 
@@ -117,13 +136,13 @@ export const qspacelist = command<{ name?: string }, object>({
   name: 'qspacelist',
   abbreviations: ['qspl'],
   summary: 'show with what the queue spaces, or one, were created',
-  arguments: { name: { subject: 'queue space name', omittable: true, parse: spaceName } },
+  arguments: { name: { ...EXISTING_SPACE, omittable: true } },
   options: {},
   async run(shell, { name }) {
-    const names = name === undefined ? await shell.device.spaces() : [name];
+    const spaces = name === undefined ? await shell.device.spaces() : [{ name }];
     const rows: string[][] = [];
     const unread: string[] = [];
-    for (const one of names) {
+    for (const { name: one } of spaces) {
       try {
         rows.push(rowOf(await attributesIn(shell, one), shell.verbose));
       } catch (error) {
@@ -139,14 +158,8 @@ export const qspacelist = command<{ name?: string }, object>({
   },
 });
 
-async function attributesIn(shell: Shell, name: string): Promise<SpaceAttributes> {
-  if (shell.space?.name === name) return shell.space.attributes();
-  const space = await shell.device.openSpace(name);
-  try {
-    return space.attributes();
-  } finally {
-    await space.close();
-  }
+function attributesIn(shell: Shell, name: string): Promise<SpaceAttributes> {
+  return shell.space?.name === name ? shell.space.attributes() : shell.device.attributes(name);
 }
 
 function rowOf(space: SpaceAttributes, verbose: boolean): string[] {
@@ -185,16 +198,25 @@ export const qopen = command<{ name: string }, object>({
   name: 'qopen',
   abbreviations: ['qo'],
   summary: 'open a queue space: the commands for queues work on it from then on',
-  arguments: { name: { subject: 'queue space name', parse: spaceName } },
+  arguments: { name: EXISTING_SPACE },
   options: {},
   async run(shell, { name }) {
-    if (shell.space?.name === name && !shell.space.failed) return;
+    if (shell.space?.name === name && (await isUsable(shell.space))) return;
     // First of all: when this fails, no later command may work on the space before.
     await closeSpace(shell);
     shell.space = await shell.device.openSpace(name);
-    shell.tell(`queue space ${quoteWord(name)} is open`);
+    shell.tell(`queue space ${quoteWord(name)} is open, ${shell.device.reached}`);
   },
 });
+
+/** Whether what is open still is: the log may have failed, the daemon may be another one. */
+async function isUsable(space: SpacePort): Promise<boolean> {
+  if (space.failed) return false;
+  return space.attributes().then(
+    () => true,
+    () => false,
+  );
+}
 
 export const qclose = command<object, object>({
   name: 'qclose',
@@ -219,4 +241,9 @@ export async function closeSpace(shell: Shell): Promise<void> {
 export function openSpaceOf({ space }: Shell): NonNullable<Shell['space']> {
   if (space === null) throw new RefusedError('no queue space is open; first: qopen SPACE');
   return space;
+}
+
+/** A command that needs the space closed closes it here first [spec 5.2, ipcrm and qaddext]. */
+export async function closeHere(shell: Shell, name: string): Promise<void> {
+  if (shell.space?.name === name) await closeSpace(shell);
 }

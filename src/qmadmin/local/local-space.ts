@@ -1,99 +1,83 @@
-// A queue space whose daemon is stopped: its log is opened by this process, which holds the device's lock. Invariant: what resolved is
-// durable. Must not know the device list.
-import type { Clock } from '../../base/clock.ts';
-import type { Ulog } from '../../base/ulog.ts';
+// A queue space whose daemon is stopped: its log is open in this process, which holds the device's lock. Invariant: what resolved is durable.
+// Must not know the device list.
 import { QME, qmeName } from '../../../proto/codes.ts';
 import type { RedriveOptions } from '../../../proto/redrive.ts';
-import { openSpace } from '../../engine/open-space.ts';
+import { define, LOG_FAILED, whenDurable } from '../../device/open-space.ts';
 import type { RedriveResult, RedriveTerms } from '../../engine/redrive.ts';
 import { redriveTerms } from '../../engine/redrive-terms.ts';
-import type { EnginePorts, SpaceEngine } from '../../engine/space-engine.ts';
+import type { SpaceEngine } from '../../engine/space-engine.ts';
 import type { QueueAttributes, SpaceAttributes } from '../../queue/attributes.ts';
-import type { Command } from '../../queue/command.ts';
-import type { FileIo } from '../../wal/local/file-io.ts';
-import { openLocalLog } from '../../wal/local/local-log.ts';
-import { PageCache } from '../../wal/local/page-cache.ts';
-import { RefusedError, type QueueView, type Redriven, type SpacePort } from '../port.ts';
+import type { Queue } from '../../queue/queue.ts';
+import { RefusedError, type QueueChanges, type QueueView, type Redriven, type SpacePort } from '../port.ts';
 import { quoteWord } from '../words.ts';
-
-/** Administration reads no message data: the least that the cache can be. */
-const CACHE_BYTES = 1;
-const soon = (run: () => void): void => void setImmediate(run);
-
-export interface LocalPorts {
-  readonly clock: Clock;
-  readonly ulog: Ulog;
-  readonly io: FileIo;
-  /** What a threshold runs, should one be reached while the space is open here [spec 5.6]. */
-  readonly runCommand: EnginePorts['runCommand'];
-  /** Bytes of a log segment, for new spaces; the log's default when not given. */
-  readonly segmentBytes?: number;
-}
-
-const LOG_FAILED = 'the log could not be written: open the space again to see what is there';
-
-type Definition = Extract<Command, { kind: 'defineSpace' | 'defineQueue' }>;
 
 export class LocalSpace implements SpacePort {
   readonly name: string;
-  private readonly engine: SpaceEngine;
+  readonly isServed = false;
+  readonly engine: SpaceEngine;
   /** Gives the device free. */
   private readonly closed: () => void;
 
-  private constructor(name: string, engine: SpaceEngine, closed: () => void) {
+  constructor(name: string, engine: SpaceEngine, closed: () => void) {
     this.name = name;
     this.engine = engine;
     this.closed = closed;
-  }
-
-  /** Opens the log in `dir`, which is made when it does not exist. `closed` is called once, also when this rejects. */
-  static async open(
-    { name, dir }: { name: string; dir: string },
-    { clock, ulog, io, runCommand, segmentBytes }: LocalPorts,
-    closed: () => void,
-  ): Promise<LocalSpace> {
-    try {
-      const store = await openLocalLog({
-        dir,
-        clock,
-        ulog,
-        io,
-        pages: new PageCache(CACHE_BYTES),
-        ...(segmentBytes === undefined ? {} : { segmentBytes }),
-      });
-      const engine = await openSpace(store, new AbortController().signal, { clock, ulog, soon, runCommand });
-      engine.onFailure = () => {};
-      return new LocalSpace(name, engine, closed);
-    } catch (error) {
-      closed();
-      throw error;
-    }
   }
 
   get failed(): boolean {
     return this.engine.journal.failure !== null;
   }
 
-  attributes(): SpaceAttributes {
-    return this.engine.space.attributes;
+  attributes(): Promise<SpaceAttributes> {
+    return Promise.resolve(this.engine.space.attributes);
   }
 
-  queues(): QueueView[] {
-    return this.engine.space.queues().map((queue) => ({
-      attributes: queue.attributes,
-      persistentMessages: queue.messages - queue.memoryMessages,
-      pages: queue.pages,
-      nonPersistentMessages: queue.memoryMessages,
-      nonPersistentBytes: queue.memoryBytes,
-    }));
+  queues(): Promise<QueueView[]> {
+    const views = this.engine.space.queues().map(viewOf);
+    return Promise.resolve(views.sort((a, b) => compareNames(a.attributes.name, b.attributes.name)));
   }
 
-  async defineSpace(attributes: SpaceAttributes): Promise<void> {
-    await this.define({ kind: 'defineSpace', attributes });
+  queue(name: string): Promise<QueueView | undefined> {
+    const queue = this.engine.space.queue(name);
+    return Promise.resolve(queue === undefined ? undefined : viewOf(queue));
   }
 
-  async defineQueue(attributes: QueueAttributes): Promise<void> {
-    await this.define({ kind: 'defineQueue', attributes });
+  createQueue(attributes: QueueAttributes): Promise<void> {
+    return define(this.engine, { kind: 'defineQueue', attributes });
+  }
+
+  changeQueue(name: string, changes: QueueChanges): Promise<void> {
+    const queue = this.engine.space.queue(name);
+    if (queue === undefined)
+      throw new RefusedError(`there is no queue ${quoteWord(name)}`, { refusal: 'absent' });
+    const attributes = { ...queue.attributes, ...changes };
+    return define(this.engine, { kind: 'defineQueue', attributes });
+  }
+
+  async destroyQueue(name: string, purge: boolean): Promise<number> {
+    const { engine } = this;
+    const queue = engine.space.queue(name);
+    const messages = queue?.messages ?? 0;
+    const what = `queue ${quoteWord(name)}`;
+    if (queue !== undefined && queue.locked + queue.pending > 0) {
+      throw new RefusedError(
+        `${what} is in use: transactions in doubt hold ${queue.locked + queue.pending} messages; it stays`,
+      );
+    }
+    if (messages > 0 && !purge) {
+      throw new RefusedError(`${what} holds ${messages} messages; it stays: -p destroys it with them`);
+    }
+    for (;;) {
+      const { code, later, batch } = engine.destroyQueue(name);
+      if (code === QME.OK) {
+        await whenDurable(engine, batch);
+        return messages;
+      }
+      if (!later) throw new RefusedError(`${what}: refused: ${qmeName(code)}`);
+      await new Promise<void>((resolve) => {
+        engine.whenRoom(resolve);
+      });
+    }
   }
 
   async redrive(qname: string, options: RedriveOptions): Promise<Redriven> {
@@ -105,7 +89,7 @@ export class LocalSpace implements SpacePort {
     if ('code' in terms) throw new RefusedError(terms.message);
     const { end, moved, stayed, tallies, batch } = await this.redriven(terms);
     if (end === 'failed') throw new RefusedError(LOG_FAILED);
-    await this.durable(batch);
+    await whenDurable(this.engine, batch);
     const queues = tallies.toSorted((a, b) => b.count - a.count);
     return { end, moved, ...stayed, more: false, queues };
   }
@@ -123,25 +107,19 @@ export class LocalSpace implements SpacePort {
       this.closed();
     }
   }
+}
 
-  private async define(definition: Definition): Promise<void> {
-    const { engine } = this;
-    for (;;) {
-      const { code, later, batch } = engine.define(definition);
-      if (code === QME.OK) return this.durable(batch);
-      if (!later) throw new RefusedError(`refused: ${qmeName(code)}`);
-      await new Promise<void>((resolve) => {
-        engine.whenRoom(resolve);
-      });
-    }
-  }
+function viewOf(queue: Queue): QueueView {
+  return {
+    attributes: queue.attributes,
+    persistentMessages: queue.messages - queue.memoryMessages,
+    pages: queue.pages,
+    nonPersistentMessages: queue.memoryMessages,
+    nonPersistentBytes: queue.memoryBytes,
+  };
+}
 
-  private durable(batch: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.engine.hold(batch, {
-        released: resolve,
-        failed: () => reject(new RefusedError(LOG_FAILED)),
-      });
-    });
-  }
+/** As a daemon lists them: by the bytes of their names. */
+function compareNames(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,6 +1,6 @@
 // The ownership of a device (a directory): an OS lock on its file LOCK, taken once at boot for all spaces of the device.
-// Invariants: the lock lives as long as the process at most and is free after a kill; who holds it is decided by the lock alone, the pid
-// in the file is for the message. It must not know what is in the device.
+// Invariants: the lock lives as long as the process at most and is free after a kill; who holds it is decided by the lock alone, what the
+// file says of the holder (its pid, and where it can be reached) is for messages and for finding it. It must not know what is in the device.
 
 import { dirname } from 'node:path';
 import { LogError } from '../log-store.ts';
@@ -9,7 +9,27 @@ import type { FileIo } from './file-io.ts';
 import { asLogError } from './recovery.ts';
 import { LOCK_FILE } from './segment.ts';
 
-const PID_BYTES_MAX = 20;
+/** The file: a line each for the pid, the address and the device's name; the last two when there is an address. */
+const NOTE_BYTES_MAX = 8192;
+
+/** What the holder of a device says of itself. */
+export interface DeviceHolder {
+  readonly pid: string;
+  /** Where it takes requests about the device; null: nowhere, or not yet. */
+  readonly address: string | null;
+  /** The path by which it calls the device. */
+  readonly device: string;
+}
+
+/** null: the file says nothing that makes sense. Whether anybody holds the device is for the lock to say. */
+export function deviceHolder(device: string, io: FileIo = nodeFileIo): DeviceHolder | null {
+  const fd = io.open(`${device}/${LOCK_FILE}`, 'read');
+  try {
+    return readHolder(io, fd);
+  } finally {
+    io.close(fd);
+  }
+}
 
 export class DeviceLock {
   readonly device: string;
@@ -34,12 +54,19 @@ export class DeviceLock {
           'Unavailable',
           `device ${device} is in use by another process${holder(io, fd)}: stop that one, or use another device`,
         );
-      await notePid(io, fd, pid);
+      await note(io, fd, `${pid}\n`);
       return new DeviceLock(device, io, fd);
     } catch (error) {
       if (fd >= 0) io.close(fd);
       throw asLogError(error, `device ${device}`);
     }
+  }
+
+  /** Says where the holder, this process, takes requests about the device; null: nowhere. */
+  async noteAddress(pid: number, address: string | null): Promise<void> {
+    const isOneLine = !this.device.includes('\n');
+    const rest = address === null || !isOneLine ? '' : `${address}\n${this.device}\n`;
+    if (this.#fd >= 0) await note(this.#io, this.#fd, `${pid}\n${rest}`);
   }
 
   release(): void {
@@ -49,9 +76,9 @@ export class DeviceLock {
   }
 }
 
-/** For the message only: a disk without room for a few bytes is no reason not to start. */
-async function notePid(io: FileIo, fd: number, pid: number): Promise<void> {
-  const text = Buffer.from(`${pid}\n`);
+/** For finding the holder only: a disk without room for a few bytes is no reason not to start. */
+async function note(io: FileIo, fd: number, line: string): Promise<void> {
+  const text = Buffer.from(line);
   try {
     // In place, so that a full disk takes it; what a longer text may have left goes then.
     io.pwriteSync(fd, text, 0);
@@ -61,8 +88,16 @@ async function notePid(io: FileIo, fd: number, pid: number): Promise<void> {
   }
 }
 
+function readHolder(io: FileIo, fd: number): DeviceHolder | null {
+  const bytes = Buffer.alloc(NOTE_BYTES_MAX);
+  const [pid = '', address = '', device = ''] = bytes
+    .toString('utf8', 0, io.preadSync(fd, bytes, 0))
+    .split('\n');
+  if (!/^\d+$/.test(pid.trim())) return null;
+  return { pid: pid.trim(), address: address !== '' && device !== '' ? address : null, device };
+}
+
 function holder(io: FileIo, fd: number): string {
-  const bytes = Buffer.alloc(PID_BYTES_MAX);
-  const text = bytes.toString('latin1', 0, io.preadSync(fd, bytes, 0)).trim();
-  return /^\d+$/.test(text) ? ` (pid ${text})` : '';
+  const found = readHolder(io, fd);
+  return found === null ? '' : ` (pid ${found.pid})`;
 }

@@ -4,8 +4,8 @@
 //     {"format": 1, "entries": [{"device": "/q/dev", "offset": 0, "pages": 200}], "extents": [{"space": "QSPACE", "pages": 100}]}
 //
 // To raise the format: write the new number, read both, and say so in docs/qmadmin.md. Must not know queue spaces.
-import { errorCode, readFully, writeFully, type FileIo } from '../../wal/local/file-io.ts';
-import { RefusedError, type DeviceContents, type DeviceEntry, type Extent } from '../port.ts';
+import { errorCode, readFully, writeFully, type FileIo } from '../wal/local/file-io.ts';
+import { RefusedError, type DeviceContents, type DeviceEntry, type Extent } from './device.ts';
 
 const FILE = 'device-list.json';
 const FORMAT = 1;
