@@ -273,7 +273,6 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   const length = messages.length.get(message);
   leaveState(space, entry);
   leavePlace(space, entry, source);
-  source.moved++;
   space.count(entry, length, -1);
   space.msgids.remove(message);
   messages.setId(message, event.newId);
@@ -301,6 +300,9 @@ function applyProvenance(space: QueueSpace, event: ProvenanceSet): void {
   if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
   details.noteProvenance(entries.detail.get(entry));
   space.provenance.set(entry, event.provenance);
+  // Counted where it was; the queue may be gone when a log is read.
+  const origin = space.queueByNumber(event.provenance.queue);
+  if (origin !== undefined) origin.moved++;
 }
 
 function applyPlaced(space: QueueSpace, event: Placed): void {

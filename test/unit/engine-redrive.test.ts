@@ -119,6 +119,19 @@ describe('what a message on the error queue keeps', () => {
     expect(scene.bench.engine.space.provenance.size).toBe(0);
   });
 
+  it('is counted where the message came from, once for each time; a redrive is no such move', async () => {
+    const scene = await Scene.open();
+    scene.fail('A', 2);
+    expect(await scene.redrive()).toMatchObject({ moved: 2 });
+    expect(['A', 'ERR'].map((name) => scene.queue(name).moved)).toEqual([2, 0]);
+    const work = scene.bench.engine.openWork();
+    scene.bench.take('A', { work });
+    scene.bench.engine.rollback(work, QME.QMEABORTED);
+    expect(['A', 'ERR'].map((name) => scene.queue(name).moved)).toEqual([3, 0]);
+    await scene.bench.crash(true);
+    expect(['A', 'ERR'].map((name) => scene.queue(name).moved)).toEqual([0, 0]);
+  });
+
   it('stays when it is taken from the error queue and given back', async () => {
     const scene = await Scene.open();
     scene.define('ERR2');
