@@ -27,6 +27,16 @@ function ended(found: Map<string, ReadFamily>): number[] {
   return outcomes.map((outcome) => valueOf(found, 'tmqueue_transactions_ended_total', { outcome }));
 }
 
+/** The forwarders and whether they run. */
+function up(found: Map<string, ReadFamily>): string[] {
+  const samples = found.get('tmqueue_forwarder_up')?.samples ?? [];
+  return samples.map(({ labels, value }) => `${labels['srvid']}=${value}`);
+}
+
+function failure(): Error {
+  return Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'fdatasync' });
+}
+
 describe('the metrics', () => {
   it('count what happens to messages, by queue', async () => {
     const queues = [{ name: 'Q', retries: 1 }, 'E', { name: 'X', more: 'EXPIRY="+5"' }, 'P'];
@@ -135,10 +145,6 @@ describe('the metrics', () => {
     await eventually(async () => (await results()).join() === '1,1');
     const found = await daemon.metrics();
     const first = Number(found.get('tmqueue_forwarder_messages_total')?.samples[0]?.labels['srvid']);
-    const up = (families: Map<string, ReadFamily>): string[] =>
-      (families.get('tmqueue_forwarder_up')?.samples ?? []).map(
-        ({ labels, value }) => `${labels['srvid']}=${value}`,
-      );
     expect(up(found)).toEqual([`${first}=1`, `${first + 1}=1`]);
     expect(valueOf(found, 'tmqueue_connections')).toBe(3);
     expect(valueOf(found, 'tmqueue_service_servers', { service: 'SVC' })).toBe(1);
@@ -178,8 +184,6 @@ describe('the metrics', () => {
 
   it('and readiness say when the log of a space has failed', async () => {
     let fails = false;
-    const failure = (): Error =>
-      Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'fdatasync' });
     const io: FileIo = {
       ...nodeFileIo,
       fdatasyncSync: (fd) => {

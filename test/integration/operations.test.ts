@@ -370,12 +370,26 @@ function placedHere(word: string, folder: string): string {
     .replace(/:\d+$/, ':0');
 }
 
-describe('what config/ starts', () => {
-  const read = (file: string): string =>
-    readFileSync(join(import.meta.dirname, '../../config', file), 'utf8');
+function configFile(file: string): string {
+  return readFileSync(join(import.meta.dirname, '../../config', file), 'utf8');
+}
 
+/** Starts the program with these words, its configuration and data here, and stops it when it is ready. */
+async function becomesReady(words: readonly string[]): Promise<void> {
+  const { dir } = folderWith(readFileSync(join(import.meta.dirname, '../../ubbconfig.example'), 'utf8'));
+  const placed = words.map((word) => placedHere(word, dir));
+  const listen = placed.includes('--listen') ? [] : LISTEN;
+  const cli = new CliProcess([...placed, ...listen, '--json']);
+  const { metrics } = JSON.parse(await cli.ready()) as { metrics: string };
+  const port = Number(/:(\d+)$/.exec(metrics)?.[1]);
+  expect(await ask(port, '/readyz')).toEqual([200, 'ready']);
+  cli.signal('SIGTERM');
+  expect((await cli.exit).code).toBe(0);
+}
+
+describe('what config/ starts', () => {
   it('as an image is this program, as a plain user, and it becomes ready', async () => {
-    const file = read('Dockerfile');
+    const file = configFile('Dockerfile');
     const listOf = (instruction: string): string[] =>
       JSON.parse(new RegExp(`^${instruction} (\\[.*\\])$`, 'm').exec(file)?.[1] ?? '[]') as string[];
     expect(listOf('ENTRYPOINT')).toEqual(['node', '/opt/tmqueue/dist/src/cli/tmqueue.js']);
@@ -392,22 +406,10 @@ describe('what config/ starts', () => {
   });
 
   it('as a unit is this program, and systemd can follow it', async () => {
-    const unit = read('tmqueue.service');
+    const unit = configFile('tmqueue.service');
     const words = /^ExecStart=\/usr\/bin\/tmqueue (.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
     expect(unit).toMatch(/^Type=notify$/m);
     expect(unit).toMatch(/^NotifyAccess=all$/m);
     await becomesReady(words);
   });
-
-  async function becomesReady(words: readonly string[]): Promise<void> {
-    const { dir } = folderWith(readFileSync(join(import.meta.dirname, '../../ubbconfig.example'), 'utf8'));
-    const placed = words.map((word) => placedHere(word, dir));
-    const listen = placed.includes('--listen') ? [] : LISTEN;
-    const cli = new CliProcess([...placed, ...listen, '--json']);
-    const { metrics } = JSON.parse(await cli.ready()) as { metrics: string };
-    const port = Number(/:(\d+)$/.exec(metrics)?.[1]);
-    expect(await ask(port, '/readyz')).toEqual([200, 'ready']);
-    cli.signal('SIGTERM');
-    expect((await cli.exit).code).toBe(0);
-  }
 });
