@@ -273,7 +273,7 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   const length = messages.length.get(message);
   leaveState(space, entry);
   leavePlace(space, entry, source);
-  source.moved++;
+  if (target.attributes.name !== space.errorQueue) source.movedAway++;
   space.count(entry, length, -1);
   space.msgids.remove(message);
   messages.setId(message, event.newId);
@@ -297,6 +297,8 @@ function applyMoved(space: QueueSpace, event: Moved): void {
 function applyProvenance(space: QueueSpace, event: ProvenanceSet): void {
   const entry = space.entryById(event.id);
   if (entry === NONE) return;
+  const from = space.queueByNumber(event.provenance.queue);
+  if (from !== undefined) from.moved++;
   const { entries, details } = space;
   if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
   details.noteProvenance(entries.detail.get(entry));

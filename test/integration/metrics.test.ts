@@ -11,7 +11,8 @@ async function ofQueue(daemon: InProcess, queue: string): Promise<Record<string,
   const found = await daemon.metrics();
   const of = (name: string, labels = {}): number =>
     valueOf(found, `tmqueue_queue_${name}`, { queue, ...labels });
-  const counters = ['enqueued', 'dequeued', 'retried', 'expired', 'to_error_queue', 'dropped', 'purged'];
+  const ends = ['to_error_queue', 'dropped', 'purged', 'moved_away'];
+  const counters = ['enqueued', 'dequeued', 'retried', 'expired', ...ends];
   return Object.fromEntries([
     ...['ready', 'delayed', 'locked', 'pending'].map((state) => [state, of('messages', { state })]),
     ...counters.map((name) => [name, of(`${name}_total`)]),
@@ -20,7 +21,7 @@ async function ofQueue(daemon: InProcess, queue: string): Promise<Record<string,
 }
 
 const NOTHING = { ready: 0, delayed: 0, locked: 0, pending: 0, waiters: 0, enqueued: 0, dequeued: 0 };
-const NO_LOSS = { retried: 0, expired: 0, to_error_queue: 0, dropped: 0, purged: 0 };
+const NO_LOSS = { retried: 0, expired: 0, to_error_queue: 0, dropped: 0, purged: 0, moved_away: 0 };
 
 function ended(found: Map<string, ReadFamily>): number[] {
   const outcomes = ['committed', 'rolled_back', 'timed_out', 'failed'];
@@ -60,6 +61,15 @@ describe('the metrics', () => {
     }
     expect(await ofQueue(daemon, 'Q')).toMatchObject({ ready: 1, retried: 1, to_error_queue: 1, dropped: 0 });
     expect(await ofQueue(daemon, 'E')).toMatchObject({ ready: 1, enqueued: 0 });
+    await ctx.admin('QSPACE').redrive('E');
+    expect(await ofQueue(daemon, 'E')).toMatchObject({ ready: 0, moved_away: 1, to_error_queue: 0 });
+    expect(await ofQueue(daemon, 'Q')).toMatchObject({
+      ready: 2,
+      enqueued: 3,
+      to_error_queue: 1,
+      moved_away: 0,
+    });
+    await take(ctx, 'Q');
     await put(ctx, 'X', 'x');
     daemon.clock.advance(6000);
     expect(await eventually(async () => (await ofQueue(daemon, 'X'))['expired'] === 1)).toBe(true);
