@@ -133,6 +133,7 @@ function queueNumbers(
     moved: queue.moved,
     dropped: queue.dropped,
     purged: queue.purged,
+    movedAway: queue.movedAway,
   };
 }
 

@@ -14,6 +14,7 @@ const EXTEND_MS = 60_000;
 const EXTEND_EVERY_MS = 5000;
 /** Signs of life in one watchdog period. */
 const SIGNS = 2;
+const LIVES = 'WATCHDOG=1';
 const MS_USEC = 1000;
 
 export interface ServicePorts {
@@ -56,10 +57,11 @@ export class ServiceManager {
 
   /** Says that the daemon takes in something new while `run` does so. */
   reloading(run: () => void): void {
+    if (!this.ports.readiness.isReady) return run();
     this.say('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / BigInt(MS_USEC)}`);
     run();
     this.said = '';
-    this.look();
+    return this.look();
   }
 
   /** Resolves when everything was said, or after so many milliseconds. */
@@ -87,7 +89,8 @@ export class ServiceManager {
       this.say('READY=1', status);
       return this.armWatchdog();
     }
-    return phase === 'stopping' ? this.say('STOPPING=1', status) : this.say(status);
+    // A failure ends the daemon.
+    return this.say('STOPPING=1', status);
   }
 
   /** Called whenever there is progress: a start that hangs is not given more time. */
@@ -103,8 +106,7 @@ export class ServiceManager {
     const { clock } = this.ports;
     const again = (): void => {
       this.timer = clock.setTimer(clock.monoMs() + this.watchdogMs / SIGNS, () => {
-        // One that is under way is a sign too.
-        if (this.running === null) this.say('WATCHDOG=1');
+        if (!this.waiting.some(([word]) => word === LIVES)) this.say(LIVES);
         again();
       });
     };

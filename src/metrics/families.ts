@@ -201,6 +201,11 @@ export const QUEUES: readonly Family<QueueNumbers>[] = [
     (it) => it.dropped,
   ),
   counter('tmqueue_queue_purged_total', 'Messages that an administrator removed', (it) => it.purged),
+  counter(
+    'tmqueue_queue_moved_away_total',
+    'Messages that an administrator moved to another queue, e.g. back from the error queue',
+    (it) => it.movedAway,
+  ),
 ];
 
 export const FORWARDERS: readonly Family<ForwarderNumbers>[] = [

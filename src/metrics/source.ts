@@ -66,6 +66,7 @@ export interface QueueNumbers {
   readonly moved: number;
   readonly dropped: number;
   readonly purged: number;
+  readonly movedAway: number;
 }
 
 export interface ForwarderNumbers {

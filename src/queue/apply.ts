@@ -273,6 +273,7 @@ function applyMoved(space: QueueSpace, event: Moved): void {
   const length = messages.length.get(message);
   leaveState(space, entry);
   leavePlace(space, entry, source);
+  if (target.attributes.name !== space.errorQueue) source.movedAway++;
   space.count(entry, length, -1);
   space.msgids.remove(message);
   messages.setId(message, event.newId);

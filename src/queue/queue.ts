@@ -52,6 +52,8 @@ export class Queue {
   /** Gone to the error queue, their retries used up; or dropped, because the space has none. */
   moved = 0;
   dropped = 0;
+  /** To another queue than the error queue, by an administrator: back from the error queue, for example. */
+  movedAway = 0;
   /** By an administrator. */
   purged = 0;
   /** The batch that last touched it, by the engine's count: what says how much is there waits for it. */
@@ -81,6 +83,7 @@ export class Queue {
     this.expired = 0;
     this.retried = 0;
     this.moved = 0;
+    this.movedAway = 0;
     this.dropped = 0;
     this.purged = 0;
   }

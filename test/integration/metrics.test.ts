@@ -11,7 +11,8 @@ async function ofQueue(daemon: InProcess, queue: string): Promise<Record<string,
   const found = await daemon.metrics();
   const of = (name: string, labels = {}): number =>
     valueOf(found, `tmqueue_queue_${name}`, { queue, ...labels });
-  const counters = ['enqueued', 'dequeued', 'retried', 'expired', 'to_error_queue', 'dropped', 'purged'];
+  const ends = ['to_error_queue', 'dropped', 'purged', 'moved_away'];
+  const counters = ['enqueued', 'dequeued', 'retried', 'expired', ...ends];
   return Object.fromEntries([
     ...['ready', 'delayed', 'locked', 'pending'].map((state) => [state, of('messages', { state })]),
     ...counters.map((name) => [name, of(`${name}_total`)]),
@@ -20,11 +21,21 @@ async function ofQueue(daemon: InProcess, queue: string): Promise<Record<string,
 }
 
 const NOTHING = { ready: 0, delayed: 0, locked: 0, pending: 0, waiters: 0, enqueued: 0, dequeued: 0 };
-const NO_LOSS = { retried: 0, expired: 0, to_error_queue: 0, dropped: 0, purged: 0 };
+const NO_LOSS = { retried: 0, expired: 0, to_error_queue: 0, dropped: 0, purged: 0, moved_away: 0 };
 
 function ended(found: Map<string, ReadFamily>): number[] {
   const outcomes = ['committed', 'rolled_back', 'timed_out', 'failed'];
   return outcomes.map((outcome) => valueOf(found, 'tmqueue_transactions_ended_total', { outcome }));
+}
+
+/** The forwarders and whether they run. */
+function up(found: Map<string, ReadFamily>): string[] {
+  const samples = found.get('tmqueue_forwarder_up')?.samples ?? [];
+  return samples.map(({ labels, value }) => `${labels['srvid']}=${value}`);
+}
+
+function failure(): Error {
+  return Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'fdatasync' });
 }
 
 describe('the metrics', () => {
@@ -50,6 +61,15 @@ describe('the metrics', () => {
     }
     expect(await ofQueue(daemon, 'Q')).toMatchObject({ ready: 1, retried: 1, to_error_queue: 1, dropped: 0 });
     expect(await ofQueue(daemon, 'E')).toMatchObject({ ready: 1, enqueued: 0 });
+    await ctx.admin('QSPACE').redrive('E');
+    expect(await ofQueue(daemon, 'E')).toMatchObject({ ready: 0, moved_away: 1, to_error_queue: 0 });
+    expect(await ofQueue(daemon, 'Q')).toMatchObject({
+      ready: 2,
+      enqueued: 3,
+      to_error_queue: 1,
+      moved_away: 0,
+    });
+    await take(ctx, 'Q');
     await put(ctx, 'X', 'x');
     daemon.clock.advance(6000);
     expect(await eventually(async () => (await ofQueue(daemon, 'X'))['expired'] === 1)).toBe(true);
@@ -135,10 +155,6 @@ describe('the metrics', () => {
     await eventually(async () => (await results()).join() === '1,1');
     const found = await daemon.metrics();
     const first = Number(found.get('tmqueue_forwarder_messages_total')?.samples[0]?.labels['srvid']);
-    const up = (families: Map<string, ReadFamily>): string[] =>
-      (families.get('tmqueue_forwarder_up')?.samples ?? []).map(
-        ({ labels, value }) => `${labels['srvid']}=${value}`,
-      );
     expect(up(found)).toEqual([`${first}=1`, `${first + 1}=1`]);
     expect(valueOf(found, 'tmqueue_connections')).toBe(3);
     expect(valueOf(found, 'tmqueue_service_servers', { service: 'SVC' })).toBe(1);
@@ -178,8 +194,6 @@ describe('the metrics', () => {
 
   it('and readiness say when the log of a space has failed', async () => {
     let fails = false;
-    const failure = (): Error =>
-      Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'fdatasync' });
     const io: FileIo = {
       ...nodeFileIo,
       fdatasyncSync: (fd) => {

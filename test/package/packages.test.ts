@@ -102,6 +102,7 @@ describe('the tarballs', () => {
 
   it.each([
     [TARBALLS[0], ['README.md', 'LICENSE', 'CHANGELOG.md', 'proto/PROTOCOL.md', 'src/wal/FORMAT.md']],
+    [TARBALLS[0], ['config/tmqueue.service', 'config/grafana/tmqueue.json', 'config/prometheus/alerts.yml']],
     [TARBALLS[0], ['ubbconfig.example', 'docs/README.md', 'dist/src/cli/tmqueue.js', 'dist/proto/codes.js']],
     [TARBALLS[1], ['README.md', 'LICENSE', 'PROTOCOL.md', 'dist/proto/codes.js', 'dist/proto/codes.d.ts']],
   ])('%s holds %j', (file, wanted) => {
@@ -110,7 +111,7 @@ describe('the tarballs', () => {
 
   it.each(TARBALLS)('%s holds no tests, no benchmarks, no maps and no sources', (file) => {
     const strange =
-      /(^|\/)(tests?|bench|node_modules|config(?!\/samples)|\.ci)\/|\.map$|(?<!\.d)\.ts$|\.tsbuildinfo$|\.build/;
+      /(^|\/)(tests?|bench|node_modules|config(?!\/(samples|grafana|prometheus)\/|\/tmqueue\.service$)|\.ci)\/|\.map$|(?<!\.d)\.ts$|\.tsbuildinfo$|\.build/;
     expect(contents(file).filter((name) => strange.test(name))).toEqual([]);
   });
 

@@ -49,7 +49,16 @@ const OPEN: OpenSpaceNumbers = {
 
 function queueNumbers(queue: string, ready: number): QueueNumbers {
   const none = { delayed: 0, locked: 0, pending: 0, bytes: 0, nonPersistentBytes: 0, oldestSeconds: 0 };
-  const counts = { enqueued: 0, dequeued: 0, retried: 0, expired: 0, moved: 0, dropped: 0, purged: 0 };
+  const counts = {
+    enqueued: 0,
+    dequeued: 0,
+    retried: 0,
+    expired: 0,
+    moved: 0,
+    dropped: 0,
+    purged: 0,
+    movedAway: 0,
+  };
   return { space: 'S', queue, ready, waiters: 0, ...none, ...counts };
 }
 
