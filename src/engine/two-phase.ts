@@ -9,6 +9,7 @@ import type { Branch } from '../queue/branches.ts';
 import { ROLLED_BACK, type Cause } from '../queue/provenance.ts';
 import type { Participant } from '../xa/decisions.ts';
 import type { Failure, Held, Work } from './request.ts';
+import { compareHeuristics } from './heuristic.ts';
 import type { SpaceEngine } from './space-engine.ts';
 import type { Tlog } from './tlog.ts';
 
@@ -157,6 +158,11 @@ export class TwoPhase {
     const count = { committed: 0, rolledBack: 0, inDoubt: 0 };
     for (const engine of engines) {
       for (const branch of engine.prepared.list()) {
+        const heuristic = engine.prepared.heuristicOf(branch);
+        if (heuristic !== undefined) {
+          ended.push({ engine, batch: engine.prepared.endAs(branch, heuristic) });
+          continue;
+        }
         const choice = this.choose(branch);
         if (choice === 'in doubt') {
           count.inDoubt++;
@@ -166,6 +172,7 @@ export class TwoPhase {
         count[choice === 'commit' ? 'committed' : 'rolledBack']++;
         ended.push({ engine, batch: engine.prepared.end(branch, choice === 'commit') });
       }
+      if (this.tlog !== null) compareHeuristics(engine, this.tlog.decisions);
     }
     await Promise.all(ended.map(({ engine, batch }) => durable(engine, batch)));
     this.forget(engines);
