@@ -23,7 +23,7 @@ function queueOf(bench: Bench, name: string): Queue {
 
 function begin(
   bench: Bench,
-  change: MessageChange,
+  what: MessageChange,
   over: Partial<Criteria> = {},
   qname = 'Q',
 ): { result?: Changed } {
@@ -32,7 +32,7 @@ function begin(
   changeMessages(bench.engine, {
     queue: queueOf(bench, qname),
     criteria,
-    change,
+    change: what,
     done: (result) => (answer.result = result),
   });
   return answer;
@@ -91,6 +91,7 @@ function put(
   expect(outcome.code).toBe(QME.OK);
   return outcome;
 }
+const range = (from: number, to = from) => ({ from, to });
 const inS = (seconds: number) => ({ clock: CLOCK.SPACE, seconds });
 const atS = (seconds: number) => ({ clock: CLOCK.WALL, seconds });
 const values = (given: Extract<MessageChange, { kind: 'values' }>['values']): MessageChange => ({
@@ -168,7 +169,6 @@ describe('a list of messages', () => {
     put(bench, 'named', { props: { corrid: corrid(2), priority: 80 } });
     put(bench, 'expires', { terms: { expiry: inS(60) } });
     put(bench, 'later', { terms: { availability: inS(20) } });
-    const range = (from: number, to = from) => ({ from, to });
     expect(await texts(bench, { priority: range(80) })).toEqual(['urgent', 'named']);
     expect(await texts(bench, { priority: range(80), corrid: corrid(2) })).toEqual(['named']);
     expect(await texts(bench, { corrid: corrid(3) })).toEqual([]);
