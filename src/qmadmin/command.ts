@@ -1,7 +1,7 @@
 // What a command is: its names, the questions whose answers it needs, its dash options, and what it does. Must not know how the answers are
 // got (dialogue.ts) or which commands there are (table.ts).
 import type { Parsed } from '../queue/words.ts';
-import type { DevicePort, SpacePort } from './port.ts';
+import type { DevicePort, MessageCriteria, SpacePort } from './port.ts';
 
 /** A positional argument, which is also a question. */
 export interface Argument<T> {
@@ -19,8 +19,12 @@ export interface Argument<T> {
 /** A dash option with its value. Never asked for [spec 5.1]. */
 export interface Option<T> {
   readonly subject: string;
+  /** It stands alone, and is true when it is there. */
+  readonly isFlag?: true;
   readonly parse: (word: string) => Parsed<T>;
 }
+
+export const FLAG: Option<boolean> = { subject: '', isFlag: true, parse: () => ({ ok: true, value: true }) };
 
 /** Members in the order of the prompts. */
 export type Arguments<V> = { readonly [K in keyof V]-?: Argument<Exclude<V[K], undefined>> };
@@ -59,6 +63,14 @@ export function command<V extends object, O extends object>(spec: CommandSpec<V,
   };
 }
 
+/** The messages that commands about messages mean. */
+export interface Selected {
+  readonly space: SpacePort;
+  /** null: no qset yet. */
+  readonly queue: string | null;
+  readonly criteria: MessageCriteria;
+}
+
 /** What a command works on and speaks through. */
 export interface Shell {
   readonly device: DevicePort;
@@ -68,18 +80,28 @@ export interface Shell {
   verbose: boolean;
   echo: boolean;
   leaving: boolean;
+  /** Listings are JSON lines, for programs. */
+  readonly json: boolean;
+  /** What qset and qscan said, for the space that was open then. */
+  selected: Selected | null;
   /** A line of a listing, on standard output. */
   print(line: string): void;
   /** A word for a person who waits for one; a script gets none. */
   tell(text: string): void;
   /** On standard error; no failure. */
   warn(text: string): void;
+  /** Asks a person whether to go on: `destroy queue Q`. A script is not asked: yes. */
+  confirm(what: string): Promise<boolean>;
+  /** Whether the operator wants no more of this listing; asking once is enough. */
+  isBroken(): Promise<boolean>;
 }
 
 /** `qspacecreate (qspc) [-A actions] … [name ipckey …]` */
 export function synopsis({ name, abbreviations, arguments: positional, options }: Command): string {
   const short = abbreviations.length === 0 ? '' : ` (${abbreviations.join(', ')})`;
-  const dashed = Object.entries(options).map(([letter, option]) => ` [-${letter} ${option.subject}]`);
+  const dashed = Object.entries(options).map(
+    ([letter, option]) => ` [-${`${letter} ${option.subject}`.trim()}]`,
+  );
   const keys = Object.keys(positional);
   return `${name}${short}${dashed.join('')}${keys.length === 0 ? '' : ` [${keys.join(' ')}]`}`;
 }

@@ -72,12 +72,12 @@ function readOptions(
   known: Readonly<Record<string, Option<unknown>>>,
   { words, values, note }: OptionsRead,
 ): readonly string[] {
-  let at = 0;
+  let rest = words;
   for (;;) {
-    const word = words[at];
-    if (word === undefined || !word.startsWith('-') || word === '-') return words.slice(at);
-    at++;
-    if (word === '--') return words.slice(at);
+    const [word, ...others] = rest;
+    if (word === undefined || !word.startsWith('-') || word === '-') return rest;
+    rest = others;
+    if (word === '--') return rest;
     const letter = word.charAt(1);
     const option = Object.hasOwn(known, letter) ? known[letter] : undefined;
     if (option === undefined) {
@@ -85,7 +85,14 @@ function readOptions(
       note(`no option ${quoteWord(word)}; legal: ${legal.length === 0 ? 'none' : legal.join(', ')}`);
       continue;
     }
-    const value = word.length > 2 ? word.slice(2) : words[at++];
+    if (option.isFlag === true) {
+      values[letter] = true;
+      // Flags may stand together, as in -fy.
+      if (word.length > 2) rest = [`-${word.slice(2)}`, ...others];
+      continue;
+    }
+    const value = word.length > 2 ? word.slice(2) : others[0];
+    if (word.length === 2) rest = others.slice(1);
     if (value === undefined) note(`-${letter} needs a value: ${option.subject}`);
     else {
       const parsed = option.parse(value);

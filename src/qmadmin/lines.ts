@@ -15,6 +15,8 @@ export interface LineSource {
   next(prompt: string): Promise<Input>;
   /** Lets another program use the terminal while `work` runs. */
   lend<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether the operator has interrupted what is going on, since this was last asked. */
+  takeBreak(): boolean;
   close(): void;
 }
 
@@ -56,6 +58,10 @@ export class PipedLines implements LineSource {
 
   lend<T>(work: () => Promise<T>): Promise<T> {
     return work();
+  }
+
+  takeBreak(): boolean {
+    return false;
   }
 
   close(): void {

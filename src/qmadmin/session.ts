@@ -17,6 +17,8 @@ export interface SessionPorts {
   readonly err: (line: string) => void;
   /** Runs a command line by the system's shell; resolves with its exit status, or the signal that ended it. */
   readonly system: (commandLine: string) => Promise<number | string>;
+  /** Listings are JSON lines. */
+  readonly json?: boolean;
 }
 
 const PROMPT = '> ';
@@ -28,6 +30,8 @@ export class Session implements Shell {
   verbose = false;
   echo = false;
   leaving = false;
+  readonly json: boolean;
+  selected: Shell['selected'] = null;
   /** Lines whose command failed. */
   failures = 0;
   private readonly ports: SessionPorts;
@@ -41,6 +45,7 @@ export class Session implements Shell {
   constructor(ports: SessionPorts) {
     this.ports = ports;
     this.device = ports.device;
+    this.json = ports.json ?? false;
     this.answers = {
       isTerminal: ports.lines.isTerminal,
       ask: (prompt) => this.read(prompt),
@@ -70,6 +75,25 @@ export class Session implements Shell {
 
   tell(text: string): void {
     if (this.answers.isTerminal) this.ports.out(text);
+  }
+
+  async confirm(what: string): Promise<boolean> {
+    if (!this.answers.isTerminal) return true;
+    for (;;) {
+      const input = await this.read(`Really ${what}? (y, n) [default=n]: `);
+      const answer = input.kind === 'line' ? input.text.trim().toLowerCase() : 'n';
+      if (answer === 'y' || answer === 'yes') return true;
+      if (answer === '' || answer === 'n' || answer === 'no') break;
+      this.report('y or n is needed');
+    }
+    this.tell('nothing was done');
+    return false;
+  }
+
+  async isBroken(): Promise<boolean> {
+    // A key that was pressed meanwhile is read in a turn of its own.
+    await new Promise((resolve) => void setImmediate(resolve));
+    return this.ports.lines.takeBreak();
   }
 
   warn(text: string): void {

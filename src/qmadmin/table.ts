@@ -2,10 +2,19 @@
 import { nearest } from '../base/similar.ts';
 import type { Command } from './command.ts';
 import { crdl, lidl } from './commands/device.ts';
+import {
+  qchangeexptime,
+  qchangeprio,
+  qchangequeue,
+  qchangetime,
+  qdeletemsg,
+} from './commands/message-changes.ts';
+import { qlist, qpeek, qscan, qset } from './commands/messages.ts';
 import { qchange, qcreate, qinfo } from './commands/queue.ts';
 import { qredrive } from './commands/redrive.ts';
 import { echo, help, quit, verbose } from './commands/shell.ts';
 import { qclose, qopen, qspacecreate, qspacelist } from './commands/space.ts';
+import { qaborttrans, qcommittrans, qprinttrans } from './commands/transactions.ts';
 import { NOT_YET } from './not-yet.ts';
 import { quoteWord } from './words.ts';
 
@@ -21,6 +30,18 @@ export const COMMANDS: readonly Command[] = [
   qchange,
   qinfo,
   qredrive,
+  qset,
+  qscan,
+  qlist,
+  qpeek,
+  qdeletemsg,
+  qchangeprio,
+  qchangequeue,
+  qchangetime,
+  qchangeexptime,
+  qprinttrans,
+  qcommittrans,
+  qaborttrans,
   echo,
   verbose,
   help,

@@ -1,7 +1,9 @@
 // What an administrator selects messages by [spec 5.2, qscan], and whether a message is one of them. Pure.
 import { NONE } from '../base/column.ts';
+import type { GivenTime } from './command.ts';
+import { wallInstantOf } from './enqueue.ts';
 import { CLOCK } from './event.ts';
-import type { MessageId } from './message.ts';
+import { parseMsgid, type MessageId } from './message.ts';
 import type { QueueSpace } from './space.ts';
 
 /** Both ends belong to it. */
@@ -36,6 +38,39 @@ export interface Now {
   readonly nowMs: number;
   readonly wallMs: number;
 }
+
+/** From one moment to another, both in seconds. */
+export interface TimeRange {
+  readonly from: GivenTime;
+  readonly to: GivenTime;
+}
+
+/** Criteria as they are given: times may be counted from the moment of asking. */
+export interface GivenCriteria extends Omit<Criteria, 'msgid' | 'available' | 'expiry'> {
+  /** 32 bytes. */
+  readonly msgid: Uint8Array | null;
+  readonly available: TimeRange | null;
+  readonly expiry: TimeRange | 'none' | null;
+}
+
+/** null: the msgid cannot be one of this space. */
+export function criteriaOf(spaceId: number, given: GivenCriteria, now: Now): Criteria | null {
+  const msgid = given.msgid === null ? null : parseMsgid(spaceId, given.msgid);
+  if (given.msgid !== null && msgid === null) return null;
+  const { available, expiry } = given;
+  return {
+    ...given,
+    msgid,
+    available: available === null ? null : instants(available, now),
+    expiry: expiry === null || expiry === 'none' ? expiry : instants(expiry, now),
+  };
+}
+
+/** All of the last second belongs to it. */
+function instants({ from, to }: TimeRange, now: Now): Range {
+  return { from: wallInstantOf(from, now), to: wallInstantOf(to, now) + SECOND_REST_MS };
+}
+const SECOND_REST_MS = 999;
 
 /** What is asked and when. */
 export interface By {

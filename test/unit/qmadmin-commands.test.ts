@@ -500,7 +500,7 @@ describe('the shell', () => {
       err.slice(0, later.length).every((line) => line.includes(': not yet supported: the command ')),
     ).toBe(true);
     expect(err.slice(later.length)).toEqual([
-      `qmadmin: line ${later.length + 1}: not yet supported: the command qlist`,
+      `qmadmin: line ${later.length + 1}: qlist: no queue space is open; first: qopen SPACE`,
       `qmadmin: line ${later.length + 2}: there is no command qcraete; did you mean qcreate?`,
       `qmadmin: line ${later.length + 3}: there is no command wibble; help lists the commands`,
     ]);

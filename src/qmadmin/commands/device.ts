@@ -1,5 +1,5 @@
 // The device list: crdl, lidl [spec 5.2, 8.1].
-import { formatTable } from '../listing.ts';
+import { printJson, printTable } from '../listing.ts';
 import { command } from '../command.ts';
 import { freePages, RefusedError } from '../port.ts';
 import { devicePath, LONG_MAX, number } from '../values.ts';
@@ -30,17 +30,18 @@ export const lidl = command<{ dlindex?: number }, object>({
   async run(shell, { dlindex }) {
     const contents = await shell.device.contents();
     const rows = contents.entries.map(({ device, offset, pages }, index) => [
-      String(index),
-      quoteWord(device),
-      String(offset),
-      String(pages),
+      index,
+      { name: device },
+      offset,
+      pages,
     ]);
     if (dlindex !== undefined && rows[dlindex] === undefined) {
       throw new RefusedError(`the device list has no entry ${dlindex}; it has ${rows.length}`);
     }
     const shown = dlindex === undefined ? rows : rows.slice(dlindex, dlindex + 1);
-    for (const line of formatTable([['INDEX', 'DEVICE', 'OFFSET', 'PAGES'], ...shown])) shell.print(line);
+    printTable(shell, ['INDEX', 'DEVICE', 'OFFSET', 'PAGES'], shown);
     if (!shell.verbose) return;
+    if (shell.json) return printJson(shell, { extents: contents.extents, free: freePages(contents) });
     for (const { space, pages } of contents.extents)
       shell.print(`taken by ${quoteWord(space)}: ${pages} pages`);
     shell.print(`free: ${freePages(contents)} pages`);

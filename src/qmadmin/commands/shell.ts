@@ -1,5 +1,6 @@
 // The conveniences of the shell itself: echo, verbose, help, quit [spec 5.1].
 import { command, synopsis, type Command, type Shell } from '../command.ts';
+import { printJson } from '../listing.ts';
 import { NOT_YET } from '../not-yet.ts';
 import { RefusedError } from '../port.ts';
 import { onOrOff } from '../values.ts';
@@ -54,6 +55,11 @@ export const help = command<{ command?: string }, object>({
   options: {},
   run(shell, { command: name }) {
     const shown = name === undefined ? shell.commands : [named(shell, name)];
+    if (shell.json) {
+      for (const one of shown)
+        printJson(shell, { name: one.name, synopsis: synopsis(one), summary: one.summary });
+      return;
+    }
     for (const one of shown) {
       shell.print(synopsis(one));
       shell.print(`    ${one.summary}`);

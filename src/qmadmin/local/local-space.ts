@@ -1,5 +1,6 @@
 // A queue space whose daemon is stopped: its log is opened by this process, which holds the device's lock. Invariant: what resolved is
 // durable. Must not know the device list.
+import { dirname } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Ulog } from '../../base/ulog.ts';
 import { QME, qmeName } from '../../../proto/codes.ts';
@@ -13,11 +14,24 @@ import type { Command } from '../../queue/command.ts';
 import type { FileIo } from '../../wal/local/file-io.ts';
 import { openLocalLog } from '../../wal/local/local-log.ts';
 import { PageCache } from '../../wal/local/page-cache.ts';
-import { RefusedError, type QueueView, type Redriven, type SpacePort } from '../port.ts';
 import { quoteWord } from '../words.ts';
+import type { Decisions } from '../../xa/decisions.ts';
+import {
+  RefusedError,
+  type ChangeCounts,
+  type ChangeOrder,
+  type ListOrder,
+  type MessagePage,
+  type QueueView,
+  type Redriven,
+  type SpacePort,
+  type TransactionView,
+} from '../port.ts';
+import { readDecisions } from './decisions.ts';
+import { changeMessages, endTransaction, listMessages, transactions, type IsDecided } from './messages.ts';
 
-/** Administration reads no message data: the least that the cache can be. */
-const CACHE_BYTES = 1;
+/** For what listings read of messages that lie beside one another. */
+const CACHE_BYTES = 4 * 1024 * 1024;
 const soon = (run: () => void): void => void setImmediate(run);
 
 export interface LocalPorts {
@@ -37,13 +51,21 @@ type Definition = Extract<Command, { kind: 'defineSpace' | 'defineQueue' }>;
 export class LocalSpace implements SpacePort {
   readonly name: string;
   private readonly engine: SpaceEngine;
+  /** What the device's transaction logs say, once it was asked for. */
+  private decisions: Promise<Decisions[]> | null = null;
+  private readonly readDecisions: () => Promise<Decisions[]>;
   /** Gives the device free. */
   private readonly closed: () => void;
 
-  private constructor(name: string, engine: SpaceEngine, closed: () => void) {
+  private constructor(
+    name: string,
+    engine: SpaceEngine,
+    parts: { closed: () => void; readDecisions: () => Promise<Decisions[]> },
+  ) {
     this.name = name;
     this.engine = engine;
-    this.closed = closed;
+    this.closed = parts.closed;
+    this.readDecisions = parts.readDecisions;
   }
 
   /** Opens the log in `dir`, which is made when it does not exist. `closed` is called once, also when this rejects. */
@@ -63,7 +85,8 @@ export class LocalSpace implements SpacePort {
       });
       const engine = await openSpace(store, new AbortController().signal, { clock, ulog, soon, runCommand });
       engine.onFailure = () => {};
-      return new LocalSpace(name, engine, closed);
+      const decisions = (): Promise<Decisions[]> => readDecisions(io, dirname(dir));
+      return new LocalSpace(name, engine, { closed, readDecisions: decisions });
     } catch (error) {
       closed();
       throw error;
@@ -114,6 +137,28 @@ export class LocalSpace implements SpacePort {
     return new Promise((resolve) => {
       this.engine.redrives.begin(terms, resolve);
     });
+  }
+
+  listMessages(order: ListOrder): Promise<MessagePage> {
+    return listMessages(this.engine, order);
+  }
+
+  changeMessages(order: ChangeOrder): Promise<ChangeCounts> {
+    return changeMessages(this.engine, order);
+  }
+
+  async transactions(decided: boolean): Promise<TransactionView[]> {
+    return transactions(this.engine, await this.isDecided(), decided);
+  }
+
+  async endTransaction(index: number, committed: boolean): Promise<void> {
+    return endTransaction(this.engine, await this.isDecided(), { index, committed });
+  }
+
+  private async isDecided(): Promise<IsDecided> {
+    this.decisions ??= this.readDecisions();
+    const logs = await this.decisions;
+    return (prepared) => logs.some((decisions) => decisions.choose(prepared) === 'commit');
   }
 
   async close(): Promise<void> {
