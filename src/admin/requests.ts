@@ -14,6 +14,14 @@ import type { BatchNumber, EnqueueOutcome, Failure } from '../engine/request.ts'
 import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
 import type { Queue } from '../queue/queue.ts';
 import { changedAttributes, nameFault } from './attributes.ts';
+import {
+  changeSelected,
+  endTransaction,
+  listPage,
+  listTransactions,
+  type TransactionPorts,
+  withoutFaults,
+} from './messages.ts';
 import { pageOfNames } from './page.ts';
 import { redriveOptions, redriveReply } from './redrive.ts';
 import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
@@ -22,6 +30,7 @@ import { queueView, spaceView, type NamedSpace } from './views.ts';
 export interface AdminPorts {
   readonly spaces: () => readonly NamedSpace[];
   readonly servers: () => readonly KnownServer[];
+  readonly transactions: TransactionPorts;
   readonly ulog: Ulog;
 }
 
@@ -63,7 +72,19 @@ const MEMBERS: Readonly<Record<number, readonly string[] | null>> = {
   [ADMIN.QRESUME]: ['enqueue', 'dequeue'],
   [ADMIN.QSPACEINFO]: [],
   [ADMIN.QREDRIVE]: null,
+  // Checked where they are carried out.
+  [ADMIN.MSGLIST]: null,
+  [ADMIN.MSGCHANGE]: null,
+  [ADMIN.TRANLIST]: null,
+  [ADMIN.TRANEND]: null,
 };
+/** Verbs about a space as a whole: they name no queue. */
+const ABOUT_SPACE: ReadonlySet<number> = new Set([
+  ADMIN.QLIST,
+  ADMIN.QSPACEINFO,
+  ADMIN.TRANLIST,
+  ADMIN.TRANEND,
+]);
 
 export class AdminRequests {
   private readonly ports: AdminPorts;
@@ -140,6 +161,16 @@ export class AdminRequests {
         return onQueue(asked, (queue) => this.purge(asked, queue));
       case ADMIN.QREDRIVE:
         return onQueue(asked, (queue) => this.redrive(asked, queue));
+      case ADMIN.MSGLIST:
+        return onQueue(asked, (queue) => this.begin(asked, () => listPage(space, queue, request.members)));
+      case ADMIN.MSGCHANGE:
+        return onQueue(asked, (queue) =>
+          this.begin(asked, () => changeSelected(space, queue, request.members)),
+        );
+      case ADMIN.TRANLIST:
+        return this.begin(asked, () => listTransactions(space, this.ports.transactions, request.members));
+      case ADMIN.TRANEND:
+        return this.begin(asked, () => endTransaction(space, this.ports.transactions, request.members));
       case ADMIN.QINFO:
         return onQueue(asked, (queue) => ({ members: { ...queueView(queue) }, batch: queue.lastBatch }));
       case ADMIN.QLIST:
@@ -178,6 +209,12 @@ export class AdminRequests {
     });
   }
 
+  /** It answers when it is done, and lets others go on meanwhile. */
+  private begin(asked: Asked, work: Parameters<typeof withoutFaults>[0]): 'started' {
+    void withoutFaults(work).then((outcome) => this.settle(asked, outcome));
+    return 'started';
+  }
+
   private purge(asked: Asked, queue: Queue): Outcome {
     const { engine } = asked.space;
     engine.purgeQueue(queue, (count, batch, code) => {
@@ -214,7 +251,8 @@ export class AdminRequests {
     const { client, request, space } = asked;
     if ('failure' in outcome) return this.refuse(asked, outcome, space);
     const { members, items = [], batch, said } = outcome;
-    if (said !== undefined) this.ports.ulog.info(`queue ${request.qname} ${said}`, fieldsOf(asked));
+    const about = request.qname === '' ? '' : `queue ${request.qname} `;
+    if (said !== undefined) this.ports.ulog.info(`${about}${said}`, fieldsOf(asked));
     const reply: AdminReply = { op: OP.ADMIN, id: request.id, members, items };
     return space.engine.hold(batch, new HeldReply(client.port, reply));
   }
@@ -351,7 +389,7 @@ function argumentFault({ verb, qname, members }: Admin): Omit<Refused, 'batch'> 
     const fault = nameFault(qname);
     return fault === null ? null : { failure: QME.QMEINVAL, message: fault };
   }
-  const isAboutSpace = verb === ADMIN.QLIST || verb === ADMIN.QSPACEINFO;
+  const isAboutSpace = ABOUT_SPACE.has(verb);
   if ((qname === '') !== isAboutSpace) {
     const message = isAboutSpace ? 'this verb takes no queue name' : 'the name of the queue is empty';
     return { failure: TPERRNO.TPEINVAL, message };

@@ -282,7 +282,16 @@ export class Daemon {
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const servers = knownServers(plan, this.forwarders);
-    const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), servers: () => servers, ulog });
+    const known = {
+      transactionOf: transactions.ofBranch.bind(transactions),
+      isCommitted: this.twoPhase.isCommitted.bind(this.twoPhase),
+    };
+    const admin = new AdminRequests({
+      spaces: () => tmqueue.spaces(),
+      servers: () => servers,
+      transactions: known,
+      ulog,
+    });
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),

@@ -5,8 +5,8 @@ import { assert } from '../base/assert.ts';
 import { formatTransactionId, sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { OUTCOME, QME, type Qme } from '../../proto/codes.ts';
-import type { Branch } from '../queue/branches.ts';
 import { ROLLED_BACK, type Cause } from '../queue/provenance.ts';
+import type { Branch, PreparedFor } from '../queue/branches.ts';
 import type { Participant } from '../xa/decisions.ts';
 import type { Failure, Held, Work } from './request.ts';
 import { compareHeuristics } from './heuristic.ts';
@@ -110,6 +110,11 @@ export class TwoPhase {
   /** What was set aside in the transaction log for these is not needed: they roll back. */
   giveUp(parts: readonly Part[]): void {
     if (parts.length > 1) this.tlog?.takeBack(parts.map(participantOf));
+  }
+
+  /** Whether the decision to commit is known here. */
+  isCommitted({ transaction, tlog }: PreparedFor): boolean {
+    return this.tlog?.decisions.choose({ transaction, tlog }) === 'commit';
   }
 
   private underWayOf(transaction: TransactionId): Commitment | undefined {

@@ -222,7 +222,9 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     heartbeatMs: 0,
   };
   const { blockTimeMs } = limits;
-  const admin = new AdminRequests({ spaces: () => tmqueue.spaces(), servers: () => [], ulog: SILENT });
+  const known = { transactionOf: transactions.ofBranch.bind(transactions), isCommitted: () => false };
+  const spaces = () => tmqueue.spaces();
+  const admin = new AdminRequests({ spaces, servers: () => [], transactions: known, ulog: SILENT });
   const roles = {
     queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService: () => false }),
     atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService: () => false }),
