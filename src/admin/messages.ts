@@ -182,6 +182,11 @@ export function endTransaction(
       `transaction ${index} is committed: that was decided, and it ends by itself`,
     );
   const { code, batch } = engine.prepared.decideHeuristically(branch, commit);
+  if (code === QME.QMESHARE)
+    return refusal(
+      TPERRNO.TPEPROTO,
+      `the other was decided for transaction ${index}, and is not done yet: ask for that`,
+    );
   if (code !== QME.OK)
     return refusal(
       code,

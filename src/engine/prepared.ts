@@ -98,16 +98,21 @@ export class PreparedBranches {
 
   /**
    * An administrator ends a prepared branch, one of `list`, by his own decision, which is remembered until its outcome comes [spec 5.2].
-   * Refused with QMENOSPACE when the log has no room to remember it.
+   * Refused with QMENOSPACE when the log has no room to remember it, with QMESHARE when the other was decided, and a process that carried it out
+   * ended in the middle.
    */
   decideHeuristically(branch: Branch, committed: boolean): { code: Qme; batch: BatchNumber } {
     const { engine } = this;
     const { prepared } = branch;
     if (engine.journal.failure !== null || prepared === null) return { code: QME.QMESYSTEM, batch: 0 };
-    if (!engine.reserveChange(HEURISTIC_BYTES)) return { code: QME.QMENOSPACE, batch: 0 };
-    engine.say({ kind: 'heuristic', ...prepared, committed, compared: false });
-    this.decided.add(branch);
-    return { code: QME.OK, batch: this.endNow(branch, committed) };
+    const before = this.heuristicOf(branch);
+    if (before !== undefined && before.committed !== committed) return { code: QME.QMESHARE, batch: 0 };
+    const heuristic: Heuristic = { kind: 'heuristic', ...prepared, committed, compared: false };
+    if (before === undefined) {
+      if (!engine.reserveChange(HEURISTIC_BYTES)) return { code: QME.QMENOSPACE, batch: 0 };
+      engine.say(heuristic);
+    }
+    return { code: QME.OK, batch: this.endAs(branch, heuristic) };
   }
 
   /** After a start: what an administrator had decided about it when the process before ended. */

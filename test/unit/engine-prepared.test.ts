@@ -227,6 +227,22 @@ describe('a heuristic decision', () => {
     );
   });
 
+  it('that a crash cut off can be carried out, and not turned round', async () => {
+    for (const [turns] of CASES) {
+      const { bench, branch } = await prepared();
+      bench.engine.prepared.decideHeuristically(branch, false);
+      for (let i = 0; i < turns; i++) await bench.turn();
+      await bench.crash(true);
+      const [left] = bench.engine.prepared.list();
+      if (left !== undefined && bench.engine.space.heuristics.size > 0) {
+        expect(bench.engine.prepared.decideHeuristically(left, true).code).toBe(QME.QMESHARE);
+        expect(bench.engine.prepared.decideHeuristically(left, false).code).toBe(QME.OK);
+        await bench.settle();
+        expect(standing(bench)).toBe('6 1 []');
+      }
+    }
+  });
+
   it('is refused when the log has no room to remember it', async () => {
     const { bench, branch } = await prepared({ roomBytes: 20_000 });
     while (bench.engine.journal.reserve(16));

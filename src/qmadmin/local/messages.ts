@@ -81,6 +81,10 @@ export async function endTransaction(
   const { code, batch } = engine.prepared.decideHeuristically(branch, committed);
   if (code === QME.QMENOSPACE)
     throw new RefusedError('the log has no room to remember the decision (1500); nothing was changed');
+  if (code === QME.QMESHARE)
+    throw new RefusedError(
+      `the other was decided for transaction ${index}, and is not done yet: ask for that`,
+    );
   if (code !== QME.OK) throw new RefusedError(`refused: ${qmeName(code)}`);
   await durable(engine, batch);
 }
