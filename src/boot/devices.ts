@@ -57,6 +57,8 @@ export class Devices {
   private readonly options: DeviceOptions;
   private readonly io: FileIo;
   private readonly locks = new Map<string, DeviceLock>();
+  /** Names of the open spaces by their identity. */
+  private readonly identities = new Map<number, string>();
   private readonly sync: SyncStrategy;
   private readonly pages: PageCache;
   private warming: Timer | null = null;
@@ -95,6 +97,7 @@ export class Devices {
       throw error;
     });
     try {
+      this.admitIdentity(engine.space.spaceId, plan);
       await this.configure(plan, engine, isNew);
       if (engine.space.name === '') {
         const place = `its log in ${dir} does not say what it was made with`;
@@ -179,6 +182,18 @@ export class Devices {
     this.warming?.cancel();
     for (const lock of this.locks.values()) lock.release();
     this.locks.clear();
+  }
+
+  /** A plain copy of a space gives the msgids that the other one gives. */
+  private admitIdentity(identity: number, { name, device }: SpacePlan): void {
+    const other = this.identities.get(identity);
+    if (other !== undefined) {
+      throw new Error(
+        `queue space ${name} on device ${device} has the identity of queue space ${other}: one is a copy of the other, and both would give ` +
+          'the same msgids; make the copy with tmqueue backup and tmqueue restore, which gives it an identity of its own',
+      );
+    }
+    this.identities.set(identity, name);
   }
 
   private openLog(dir: string, segmentBytes: number | undefined): Promise<LogStore> {

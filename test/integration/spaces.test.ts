@@ -1,4 +1,6 @@
 // Queue spaces and the names under which TMQUEUE serves them; what STAT says of them [spec 2.1, 4.1; PROTOCOL 6.1].
+import { cpSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../../clients/typescript/index.ts';
 import { daemonForTest } from '../support/in-process.ts';
@@ -48,6 +50,21 @@ describe('a queue space is served', () => {
       expect((await ctx.tpdequeue(other, 'Q', null, null)).data).toBe('y');
     }
   });
+});
+
+it('a start that finds one space copied as another is refused, and names both', async () => {
+  const daemon = await daemonForTest(ubbText({ spaces: [two[0]!] }));
+  await put(await daemon.join(), 'Q', 'x');
+  await daemon.stop();
+  const [device = ''] = readdirSync(daemon.dir, { recursive: true, encoding: 'utf8' })
+    .filter((path) => basename(path) === SPACE)
+    .map((path) => join(daemon.dir, path));
+  cpSync(device, join(daemon.dir, 'data2', 'SECOND'), { recursive: true });
+  await expect(daemon.restart(ubbText({ spaces: two }))).rejects.toThrow(
+    /queue space SECOND .* has the identity of queue space QSPACE: .* tmqueue backup and tmqueue restore/u,
+  );
+  await daemon.restart(ubbText({ spaces: [two[0]!] }));
+  expect(await drain(await daemon.join(), 'Q')).toEqual(['x']);
 });
 
 describe('STAT', () => {

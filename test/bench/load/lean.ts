@@ -15,6 +15,7 @@ import { QueueStatus } from './status.ts';
 import {
   DRAIN_MESSAGES,
   MOVED_MESSAGES,
+  PREFETCHED,
   SERIAL_MESSAGES,
   SHAPES,
   WARM_MESSAGES,
@@ -123,7 +124,7 @@ async function endToEnd(task: LoadTask, meter: Meter, status: QueueStatus): Prom
   const ledger = new Ledger();
   let received: (() => void) | null = null;
   const consumers = await openConsumers(task, connections, {
-    inFlight,
+    inFlight: PREFETCHED,
     wait: true,
     onMessage: (data, nowMs) => {
       if (ledger.receive(data) !== 0 && Buffer.isBuffer(data)) meter.record(nowMs - sentMsOf(data));

@@ -42,6 +42,8 @@ export const SHAPES: Readonly<Record<Shape, { connections: number; inFlight: num
   D1: { connections: 1, inFlight: 1 },
 };
 
+/** What each consumer of W5 keeps asked for, here and with a peer: a consumer that asks for one message at a time waits for each. */
+export const PREFETCHED = 8;
 /** How long a workload runs before it is measured, in milliseconds. */
 export const RAMP_MS = 200;
 export const BODY_BYTES = 256;

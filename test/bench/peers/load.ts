@@ -5,7 +5,7 @@ import type { Figures } from '../figures.ts';
 import { serveTask } from '../ipc.ts';
 import { Meter } from '../load/meter.ts';
 import { Ledger, numberBase, sentMsOf, stampedBody, writeStamp } from '../load/stamp.ts';
-import { DRAIN_MESSAGES, SHAPES } from '../load/task.ts';
+import { PREFETCHED, DRAIN_MESSAGES, SHAPES } from '../load/task.ts';
 import type { Lane } from './peer.ts';
 import { PEER } from './table.ts';
 import type { PeerTask } from './task.ts';
@@ -145,13 +145,13 @@ async function endToEnd(task: PeerTask): Promise<Figures> {
   const putting = new Putting(task.bodyBytes, Infinity, () => {});
   const { ledger } = putting;
   const all = new Moment();
-  const consumers = await openLanes(task, connections, inFlight);
+  const consumers = await openLanes(task, connections, PREFETCHED);
   const onBody = (body: Buffer): void => {
     if (ledger.receive(body) !== 0) meter.record(performance.now() - sentMsOf(body));
     if (putting.stopped && ledger.received === ledger.sent) all.resolve();
   };
   const consume = async (lane: Lane): Promise<void> => {
-    for (;;) await lane.take(inFlight, onBody);
+    for (;;) await lane.take(PREFETCHED, onBody);
   };
   for (const lane of consumers) void consume(lane);
   const producers = await openLanes(task, connections, inFlight);

@@ -11,7 +11,6 @@ export interface Scenario {
   readonly waitsFor?: string;
 }
 
-const CONVERSATIONS = 'conversational services';
 const NO_DEFAULT_QUEUE = 'a queue space has no default queue: a queue exists once qcreate made it';
 const ONE_SYNC = 'Tuxedo has no choice of how a queue space is synced: the scenario is T86-14 again';
 
@@ -95,7 +94,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'T82-10': { name: 'tm down' },
   'T82-11': { name: 'the service sleeps' },
   'T82-12': { name: 'auto-transaction off' },
-  'T82-13': { name: 'conversational variants', waitsFor: CONVERSATIONS },
+  'T82-13': { name: 'conversational variants' },
 
   'T89-01': { name: 'manual recovery' },
   'T89-02': { name: 'background recovery' },

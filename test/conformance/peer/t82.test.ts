@@ -142,3 +142,12 @@ scenario('T82-11', async () => {
 
 // Each enqueue is then committed alone.
 scenario('T82-12', async () => expect(await outcome('PLAIN')).toEqual(['TPESVCFAIL', 2]));
+
+// Refused here [docs/atmi.md]: no service is conversational, so nothing runs, nothing is enqueued, and no transaction is left.
+scenario('T82-13', async () => {
+  for (const service of ['OK', 'FAIL', 'PLAIN']) {
+    expect(await code(ctx.tpconnect(service))).toBe('TPENOENT');
+    expect(await left()).toBe(0);
+  }
+  expect((await ctx.stat()).transactions).toBe(0);
+});
