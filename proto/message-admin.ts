@@ -34,6 +34,12 @@ export interface MessageInfo {
   readonly available: number;
   /** The same; -1: never. */
   readonly expires: number;
+  /** Of one that was moved to the error queue: the queue it came from and why, '': it was not; when, and how often. */
+  readonly originQueue: string;
+  readonly reason: string;
+  readonly code: string;
+  readonly moved: number;
+  readonly moves: number;
   /** Its record cannot be read: what follows says nothing. */
   readonly damaged: boolean;
   readonly type: string;
@@ -85,6 +91,11 @@ const MESSAGE_INFO: Table<MessageInfo> = {
   corrid: 'string',
   available: 'number',
   expires: 'number',
+  originQueue: 'string',
+  reason: 'string',
+  code: 'string',
+  moved: 'number',
+  moves: 'number',
   damaged: 'boolean',
   type: 'string',
   subtype: 'string',

@@ -129,7 +129,7 @@ export function pageIn({ cursor = '', limit = LIMIT.PAGE_DEFAULT, dataBytes = 0 
 }
 
 /** All members of a message without its data: names, texts of the longest, numbers. */
-const MESSAGE_BYTES_MAX = 800;
+const MESSAGE_BYTES_MAX = 1100;
 
 /** As many as surely fit in an answer; at least one. */
 function messagesInPage(dataBytes: number): number {
@@ -138,7 +138,7 @@ function messagesInPage(dataBytes: number): number {
 }
 
 export function messageMembers(view: MessageView): Members & MessageInfo {
-  const { contents, corrid, availableMs, expiresMs } = view;
+  const { contents, corrid, origin, availableMs, expiresMs } = view;
   const hex = Buffer.from(contents?.data ?? []).toString('hex');
   return {
     msgid: Buffer.from(view.msgid).toString(),
@@ -149,6 +149,11 @@ export function messageMembers(view: MessageView): Members & MessageInfo {
     corrid: corrid === null ? '' : Buffer.from(corrid).toString('hex'),
     available: Number.isNaN(availableMs) ? -1 : Math.round(availableMs),
     expires: expiresMs === Infinity ? -1 : Math.round(expiresMs),
+    originQueue: origin?.queue ?? '',
+    reason: origin?.reason ?? '',
+    code: origin?.code ?? '',
+    moved: origin === null ? -1 : Math.round(origin.atMs),
+    moves: origin?.count ?? 0,
     damaged: contents === null,
     type: contents?.type ?? '',
     subtype: contents?.subtype ?? '',

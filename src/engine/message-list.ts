@@ -3,6 +3,7 @@
 import { NONE } from '../base/column.ts';
 import { MEMORY_REF } from '../queue/event.ts';
 import { msgidBytes } from '../queue/message.ts';
+import { codeName, reasonWord, type Provenance } from '../queue/provenance.ts';
 import type { Queue } from '../queue/queue.ts';
 import { availableAt, expiresAt, matches, type Criteria } from '../queue/selection.ts';
 import { ENTRY } from '../queue/tables.ts';
@@ -32,6 +33,19 @@ export interface Contents {
   readonly data: Uint8Array;
 }
 
+/** Where a message came from that was moved to the error queue. */
+export interface Origin {
+  readonly queue: string;
+  /** Its words are those of qredrive. */
+  readonly reason: string;
+  /** Name of the tperrno or diagnostic that goes with it; '': none. */
+  readonly code: string;
+  /** Wall instant of the move. */
+  readonly atMs: number;
+  /** How often it has been moved to an error queue. */
+  readonly count: number;
+}
+
 export interface MessageView {
   /** 32 bytes. */
   readonly msgid: Uint8Array;
@@ -43,6 +57,8 @@ export interface MessageView {
   /** Wall instants; NaN: it has no times. Infinity: never. */
   readonly availableMs: number;
   readonly expiresMs: number;
+  /** What the error queue knows of it; null: nothing. */
+  readonly origin: Origin | null;
   /** null: its record is damaged or cannot be read. */
   readonly contents: Contents | null;
 }
@@ -120,8 +136,15 @@ async function viewOf(engine: SpaceEngine, entry: number, dataBytes: number): Pr
     corrid: space.corridOf(entry)?.slice() ?? null,
     availableMs: availableAt(space, entry, engine.now()),
     expiresMs: expiresAt(space, entry),
+    origin: originOf(space.provenanceOf(entry)),
   };
   return { ...view, contents: await contentsOf(engine, entry, dataBytes) };
+}
+
+function originOf(provenance: Provenance | null): Origin | null {
+  if (provenance === null) return null;
+  const { name: queue, reason, code, atMs, count } = provenance;
+  return { queue, reason: reasonWord(reason), code: codeName(code), atMs, count };
 }
 
 /** Its reading has begun when this returns: a log that is reclaimed keeps what is being read. */

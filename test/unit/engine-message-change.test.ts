@@ -311,6 +311,31 @@ describe('changes of messages', () => {
     expect(waiting.answer).toBe('retried');
   });
 
+  it('keep what the error queue knows of a message, also over a move and a restart', async () => {
+    const bench = await opened();
+    put(bench, 'poison');
+    for (let attempts = 0; attempts < 2; attempts++) {
+      const work = bench.engine.openWork();
+      bench.take('Q', { work });
+      bench.engine.rollback(work, QME.QMEABORTED);
+    }
+    await bench.settle();
+    const known = { queue: 'Q', reason: 'rollback', code: '', atMs: bench.clock.wallMs(), count: 1 };
+    expect((await listed(bench, {}, 'ERR')).map(({ origin }) => origin)).toEqual([known]);
+    expect(await change(bench, values({ priority: 7, expiry: inS(60) }), {}, 'ERR')).toEqual([QME.OK, 1, 0]);
+    expect(await change(bench, { kind: 'move', to: queueOf(bench, 'OTHER') }, {}, 'ERR')).toEqual([
+      QME.OK,
+      1,
+      0,
+    ]);
+    for (let lives = 0; lives < 2; lives++) {
+      expect((await listed(bench, {}, 'OTHER')).map(({ origin, priority }) => [origin, priority])).toEqual([
+        [known, 7],
+      ]);
+      await restarted(bench);
+    }
+  });
+
   it('of many go on in slices that let others work, and a crash in any of them leaves each message once', async () => {
     const found = new Set<number>();
     for (const turns of [0, 3, 4, 5, 6, 9]) {

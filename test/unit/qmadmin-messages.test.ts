@@ -189,8 +189,8 @@ describe('qlist', () => {
     ]);
     const long = await onQ('verbose', 'qscan -i "corrid 1"', 'ql');
     expect(rows(long).map((row) => row.slice(8))).toEqual([
-      ['STATE', 'CORRID'],
-      ['ready', '"corrid', '1"'],
+      ['STATE', 'ORIGIN', 'REASON', 'CODE', 'MOVED', 'MOVES', 'CORRID'],
+      ['ready', '-', '-', '-', '-', '0', '"corrid', '1"'],
     ]);
     const none = await onQ(
       'qscan -p 1',

@@ -141,12 +141,21 @@ const COLUMNS = [
   ['AVAILABLE', 19],
   ['STATE', 7],
 ] as const;
-const WIDTHS = COLUMNS.map(([, width]) => width);
+const MORE = [
+  ['ORIGIN', 15],
+  ['REASON', 15],
+  ['CODE', 10],
+  ['MOVED', 19],
+  ['MOVES', 5],
+] as const;
+const MORE_COLUMNS = [...MORE.map(([name]) => name), 'CORRID'];
+const WIDTHS = [...COLUMNS, ...MORE].map(([, width]) => width);
 
 export const qlist = command<object, object>({
   name: 'qlist',
   abbreviations: ['ql'],
-  summary: 'list the selected messages of the set queue in its order; verbose adds the corrid',
+  summary:
+    'list the selected messages of the set queue in its order; verbose adds the corrid, and why a message is on the error queue',
   arguments: {},
   options: {},
   async run(shell) {
@@ -155,10 +164,10 @@ export const qlist = command<object, object>({
     let count = 0;
     for await (const view of messagesOf(shell, { ...meant, limit: Infinity, dataBytes: 0, cursor: null })) {
       const names = COLUMNS.map(([name]) => name);
-      if (count === 0 && !json) shell.print(widthsRow(verbose ? [...names, 'CORRID'] : names, WIDTHS));
+      if (count === 0 && !json) shell.print(widthsRow(verbose ? [...names, ...MORE_COLUMNS] : names, WIDTHS));
       count++;
       if (json) printJson(shell, fieldsOf(view));
-      else shell.print(widthsRow(verbose ? [...cellsOf(view), corridCell(view)] : cellsOf(view), WIDTHS));
+      else shell.print(widthsRow(verbose ? [...cellsOf(view), ...moreCells(view)] : cellsOf(view), WIDTHS));
     }
     if (count === 0) sayNothingMatches(shell, meant.queue, 1401);
   },
@@ -236,12 +245,27 @@ function cellsOf(view: MessageView): string[] {
   ];
 }
 
+function moreCells(view: MessageView): string[] {
+  const { origin } = view;
+  const cells =
+    origin === null
+      ? ['-', '-', '-', '-', '0']
+      : [
+          quoteWord(origin.queue),
+          origin.reason,
+          origin.code === '' ? '-' : origin.code,
+          momentText(origin.atMs),
+          String(origin.count),
+        ];
+  return [...cells, corridCell(view)];
+}
+
 function corridCell({ corrid: given }: MessageView): string {
   return given === null ? '-' : quoteWord(corridText(given));
 }
 
 function fieldsOf(view: MessageView): Record<string, unknown> {
-  const { contents, corrid: given } = view;
+  const { contents, origin, corrid: given } = view;
   return {
     msgid: Buffer.from(view.msgid).toString(),
     priority: view.priority,
@@ -252,6 +276,8 @@ function fieldsOf(view: MessageView): Record<string, unknown> {
     expires: view.expiresMs === Infinity ? null : new Date(view.expiresMs).toISOString(),
     available: Number.isNaN(view.availableMs) ? null : new Date(view.availableMs).toISOString(),
     state: view.state,
+    origin:
+      origin === null ? null : { ...origin, atMs: undefined, moved: new Date(origin.atMs).toISOString() },
     corrid: given === null ? null : corridText(given),
   };
 }
