@@ -50,6 +50,21 @@ it('lists and shows the same as with the daemon stopped', async () => {
   expect(through.out.filter((line) => /^[0-9a-f]{32} /.test(line))).toHaveLength(4 + 4 + 1 + 1);
 });
 
+it('says of what is on the error queue what is said with the daemon stopped', async () => {
+  const { daemon, run } = await withDaemon();
+  const ctx = await daemon.join();
+  await run('qopen SERVED', 'qcr ERR fifo none 0 0 100% 0 ""');
+  await ctx.tpenqueue('ALIAS', 'Q', null, 'x');
+  await ctx.tpbegin(60);
+  await ctx.tpdequeue('ALIAS', 'Q', null, null);
+  await ctx.tpabort();
+  const look = ['qopen SERVED', 'qset ERR', 'v', 'qlist', 'qpeek'];
+  const through = await run(...look);
+  await daemon.stop();
+  expect(through).toEqual(await run(...look));
+  expect(through.out.join('\n')).toMatch(/\bQ\b/);
+});
+
 it('goes on where a page ended, and changes what is selected', async () => {
   const { daemon, run } = await withDaemon();
   const ctx = await daemon.join();

@@ -1,7 +1,7 @@
 // Orders about messages and transactions as members of ADMIN requests, and answers as qmadmin has them [PROTOCOL 6.2]. Pure. Must not know how
 // requests are sent.
 import { LIMIT } from '../../../proto/codes.ts';
-import { isMessageInfo, isTransactionInfo } from '../../../proto/message-admin.ts';
+import { isMessageInfo, isTransactionInfo, type MessageInfo } from '../../../proto/message-admin.ts';
 import type { Members } from '../../../proto/message.ts';
 import type { MessageView } from '../../engine/message-list.ts';
 import type { GivenTime, NewValues } from '../../queue/command.ts';
@@ -67,10 +67,16 @@ export function messageOf(members: Members): MessageView {
     corrid: members.corrid === '' ? null : Buffer.from(members.corrid, 'hex'),
     availableMs: members.available < 0 ? Number.NaN : members.available,
     expiresMs: members.expires < 0 ? Infinity : members.expires,
+    origin: originOf(members),
     contents: members.damaged
       ? null
       : { type, subtype, dataBytes: length, replyQos, replyqueue, failurequeue, appkey, urcode, data },
   };
+}
+
+/** What is on no error queue was never moved to one. */
+function originOf({ originQueue, reason, code, moved, moves }: MessageInfo): MessageView['origin'] {
+  return moves === 0 ? null : { queue: originQueue, reason, code, atMs: moved, count: moves };
 }
 
 export function transactionOf(members: Members): TransactionView {
