@@ -119,8 +119,8 @@ export interface ServerInfo {
   readonly state: 'started' | 'running' | 'stopped' | 'down';
 }
 
-type Kind = 'string' | 'number' | 'boolean' | 'list';
-type Table<T> = Readonly<Record<keyof T, Kind>>;
+export type Kind = 'string' | 'number' | 'boolean' | 'list';
+export type Table<T> = Readonly<Record<keyof T, Kind>>;
 
 const QUEUE_INFO: Table<QueueInfo> = {
   name: 'string',
@@ -228,7 +228,8 @@ export function isServerInfo(members: Members): members is Members & ServerInfo 
   return fits(members, SERVER_INFO) && SERVER_STATES.includes(members['state']);
 }
 
-function fits(members: Members, table: Readonly<Record<string, Kind>>): boolean {
+/** Whether all members of the table are there with their types. */
+export function fits(members: Members, table: Readonly<Record<string, Kind>>): boolean {
   return Object.entries(table).every(([name, kind]) => kindOf(members[name]) === kind);
 }
 

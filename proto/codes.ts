@@ -199,6 +199,11 @@ export const ADMIN = {
   QSPACEOPEN: 42,
   IPCRM: 43,
   QREDRIVE: 60,
+  // About messages and transactions.
+  MSGLIST: 70,
+  MSGCHANGE: 71,
+  TRANLIST: 72,
+  TRANEND: 73,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 
@@ -276,6 +281,8 @@ export const LIMIT = {
   PAGE_MAX: 1000,
   /** Messages that one QREDRIVE may name. */
   REDRIVE_MSGIDS: 1000,
+  /** Bytes of the data of one message that MSGLIST shows at most. */
+  PEEK_BYTES: 16_384,
   /** Bytes that the items of one answer take at most: fits every frame, whatever the message limit. */
   PAGE_BYTES: 49_152,
   /** Descriptors of tpacall that one context may have outstanding. */

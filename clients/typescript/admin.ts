@@ -11,6 +11,16 @@ import {
   type ServerInfo,
   type SpaceInfo,
 } from '../../proto/admin.ts';
+import {
+  isChangeInfo,
+  isMessageInfo,
+  isTransactionInfo,
+  type ChangeInfo,
+  type MessageAction,
+  type MessageInfo,
+  type MessageSelection,
+  type TransactionInfo,
+} from '../../proto/message-admin.ts';
 import { isMemberName } from '../../proto/members.ts';
 import {
   isRedriveInfo,
@@ -61,6 +71,14 @@ export interface AdminAnswer {
   readonly members: Members;
   readonly items: readonly Members[];
 }
+
+/** They name no queue. */
+const ABOUT_SPACE: ReadonlySet<number> = new Set([
+  ADMIN.QLIST,
+  ADMIN.QSPACEINFO,
+  ADMIN.TRANLIST,
+  ADMIN.TRANEND,
+]);
 
 /** What a redrive did, and what stayed for which reason; by queue, the largest number first. */
 export interface Redriven extends RedriveInfo {
@@ -169,6 +187,73 @@ export class QueueAdmin {
     throw unexpected(operation);
   }
 
+  /**
+   * Messages of a queue in its order, then those that are not available yet, then those that transactions hold; page by page, so what comes or
+   * goes meanwhile may be seen or not. `dataBytes`: so much of the data of each, at most 16384 bytes. @throws QMEBADQUEUE; QMEINVAL; QMEBADMSGID
+   */
+  async *messages(
+    qname: string,
+    { dataBytes = 0, ...selection }: MessageSelection & { readonly dataBytes?: number } = {},
+  ): AsyncGenerator<MessageInfo, void, undefined> {
+    const operation = 'messages';
+    for (let cursor: MemberValue = '', more = true; more;) {
+      const given = { ...selection, dataBytes, cursor, limit: LIMIT.PAGE_MAX };
+      const { members, items } = await this.send(operation, { verb: ADMIN.MSGLIST, qname, given });
+      for (const item of items) {
+        if (!isMessageInfo(item)) throw unexpected(operation);
+        yield item;
+      }
+      cursor = members['cursor'] ?? '';
+      more = cursor !== '';
+    }
+  }
+
+  /**
+   * Deletes, changes or moves the selected messages, but for those that transactions hold; a moved one gets another msgid. Each is durable for
+   * itself. @throws QMEBADQUEUE; QMEINVAL; QMEBADMSGID; QMENOSPACE the log has no room, and how many were changed is in the text
+   */
+  async changeMessages(
+    qname: string,
+    selection: MessageSelection,
+    action: MessageAction,
+  ): Promise<ChangeInfo> {
+    const operation = 'changeMessages';
+    const given = { ...selection, ...action };
+    const { members } = await this.send(operation, { verb: ADMIN.MSGCHANGE, qname, given });
+    if (isChangeInfo(members)) return members;
+    throw unexpected(operation);
+  }
+
+  /** Transactions with work in this space that have not ended; `decided`: also those that an administrator ended. */
+  async *transactions({ decided = false }: { readonly decided?: boolean } = {}): AsyncGenerator<
+    TransactionInfo,
+    void,
+    undefined
+  > {
+    const operation = 'transactions';
+    for (let after = 0, more = true; more;) {
+      const reply = await this.send(operation, {
+        verb: ADMIN.TRANLIST,
+        qname: '',
+        given: { after, decided },
+      });
+      for (const item of reply.items) {
+        if (!isTransactionInfo(item)) throw unexpected(operation);
+        yield item;
+        after = Math.max(after, item.index);
+      }
+      more = reply.members['more'] === true;
+    }
+  }
+
+  /**
+   * Ends a prepared transaction's part in this space, whatever it comes to elsewhere: for when its outcome cannot be had any more.
+   * @throws TPENOENT there is none of this index; TPEPROTO it is known to be committed and `commit` is false; QMENOSPACE
+   */
+  async endTransaction(index: number, commit: boolean): Promise<void> {
+    await this.send('endTransaction', { verb: ADMIN.TRANEND, qname: '', given: { index, commit } });
+  }
+
   private async queue(operation: string, asked: Asked): Promise<QueueInfo> {
     return queueOf(operation, (await this.send(operation, asked)).members);
   }
@@ -182,7 +267,7 @@ export class QueueAdmin {
   private async send(operation: string, { verb, qname, given, signal }: Asked): Promise<AdminReply> {
     const { qspace } = this;
     checkName(operation, 'queue space', qspace);
-    if (verb !== ADMIN.QLIST && verb !== ADMIN.QSPACEINFO) checkName(operation, 'queue', qname);
+    if (!ABOUT_SPACE.has(verb)) checkName(operation, 'queue', qname);
     const members = membersOf(operation, given);
     return this.ask(operation, { op: OP.ADMIN, id: 0, verb, qspace, qname, members }, signal);
   }

@@ -16,6 +16,13 @@ export {
 } from '../../proto/codes.ts';
 export type { QueueInfo, QueueSettings, ServerInfo, SpaceInfo } from '../../proto/admin.ts';
 export type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
+export type {
+  ChangeInfo,
+  MessageAction,
+  MessageInfo,
+  MessageSelection,
+  TransactionInfo,
+} from '../../proto/message-admin.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {

@@ -192,6 +192,8 @@ const READING_VERBS: readonly number[] = [
   ADMIN.QSPACELIST,
   ADMIN.QSPACEATTR,
   ADMIN.QSPACEOPEN,
+  ADMIN.MSGLIST,
+  ADMIN.TRANLIST,
 ];
 
 /** A request whose answer is passed on as it is. */
@@ -252,9 +254,12 @@ export function isUntimed(request: AnsweredRequest): boolean {
   return 'flags' in request && request.op !== OP.HELLO && (request.flags & TPFLAG.TPNOTIME) !== 0;
 }
 
+/** They are answered when all is done, which may be long. */
+const LONG_VERBS: ReadonlySet<number> = new Set([ADMIN.QPURGE, ADMIN.QREDRIVE, ADMIN.MSGCHANGE]);
+
 function isParking(request: AnsweredRequest): boolean {
   if (request.op === OP.DEQUEUE) return ((request.ctl?.flags ?? 0) & TPQ.TPQWAIT) !== 0;
-  if (request.op === OP.ADMIN) return request.verb === ADMIN.QPURGE || request.verb === ADMIN.QREDRIVE;
+  if (request.op === OP.ADMIN) return LONG_VERBS.has(request.verb);
   if (request.op === OP.NOTIFY) return (request.flags & TPFLAG.TPACK) !== 0;
   return request.op === OP.CALL || request.op === OP.PRIOCALL;
 }

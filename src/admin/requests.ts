@@ -15,6 +15,14 @@ import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
 import type { Queue } from '../queue/queue.ts';
 import { changedAttributes, nameFault } from './attributes.ts';
 import { DeviceRequests, type HostedDevice, isAboutDevices } from './devices.ts';
+import {
+  changeSelected,
+  endTransaction,
+  listPage,
+  listTransactions,
+  type TransactionPorts,
+  withoutFaults,
+} from './messages.ts';
 import { pageOfNames } from './page.ts';
 import { redriveOptions, redriveReply } from './redrive.ts';
 import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
@@ -25,6 +33,7 @@ export interface AdminPorts {
   readonly servers: () => readonly KnownServer[];
   /** A device that the daemon holds, by the path by which it calls it. */
   readonly device: (path: string) => HostedDevice | undefined;
+  readonly transactions: TransactionPorts;
   readonly ulog: Ulog;
 }
 
@@ -66,7 +75,19 @@ const MEMBERS: Readonly<Record<number, readonly string[] | null>> = {
   [ADMIN.QRESUME]: ['enqueue', 'dequeue'],
   [ADMIN.QSPACEINFO]: [],
   [ADMIN.QREDRIVE]: null,
+  // Checked where they are carried out.
+  [ADMIN.MSGLIST]: null,
+  [ADMIN.MSGCHANGE]: null,
+  [ADMIN.TRANLIST]: null,
+  [ADMIN.TRANEND]: null,
 };
+/** Verbs about a space as a whole: they name no queue. */
+const ABOUT_SPACE: ReadonlySet<number> = new Set([
+  ADMIN.QLIST,
+  ADMIN.QSPACEINFO,
+  ADMIN.TRANLIST,
+  ADMIN.TRANEND,
+]);
 
 export class AdminRequests {
   private readonly ports: AdminPorts;
@@ -154,6 +175,16 @@ export class AdminRequests {
         return onQueue(asked, (queue) => this.purge(asked, queue));
       case ADMIN.QREDRIVE:
         return onQueue(asked, (queue) => this.redrive(asked, queue));
+      case ADMIN.MSGLIST:
+        return onQueue(asked, (queue) => this.begin(asked, () => listPage(space, queue, request.members)));
+      case ADMIN.MSGCHANGE:
+        return onQueue(asked, (queue) =>
+          this.begin(asked, () => changeSelected(space, queue, request.members)),
+        );
+      case ADMIN.TRANLIST:
+        return this.begin(asked, () => listTransactions(space, this.ports.transactions, request.members));
+      case ADMIN.TRANEND:
+        return this.begin(asked, () => endTransaction(space, this.ports.transactions, request.members));
       case ADMIN.QINFO:
         return onQueue(asked, (queue) => ({ members: { ...queueView(queue) }, batch: queue.lastBatch }));
       case ADMIN.QLIST:
@@ -192,6 +223,12 @@ export class AdminRequests {
     });
   }
 
+  /** It answers when it is done, and lets others go on meanwhile. */
+  private begin(asked: Asked, work: Parameters<typeof withoutFaults>[0]): 'started' {
+    void withoutFaults(work).then((outcome) => this.settle(asked, outcome));
+    return 'started';
+  }
+
   private purge(asked: Asked, queue: Queue): Outcome {
     const { engine } = asked.space;
     engine.purgeQueue(queue, (count, batch, code) => {
@@ -228,7 +265,8 @@ export class AdminRequests {
     const { client, request, space } = asked;
     if ('failure' in outcome) return this.refuse(asked, outcome, space);
     const { members, items = [], batch, said } = outcome;
-    if (said !== undefined) this.ports.ulog.info(`queue ${request.qname} ${said}`, fieldsOf(asked));
+    const about = request.qname === '' ? '' : `queue ${request.qname} `;
+    if (said !== undefined) this.ports.ulog.info(`${about}${said}`, fieldsOf(asked));
     const reply: AdminReply = { op: OP.ADMIN, id: request.id, members, items };
     return space.engine.hold(batch, new HeldReply(client.port, reply));
   }
@@ -365,7 +403,7 @@ function argumentFault({ verb, qname, members }: Admin): Omit<Refused, 'batch'> 
     const fault = nameFault(qname);
     return fault === null ? null : { failure: QME.QMEINVAL, message: fault };
   }
-  const isAboutSpace = verb === ADMIN.QLIST || verb === ADMIN.QSPACEINFO;
+  const isAboutSpace = ABOUT_SPACE.has(verb);
   if ((qname === '') !== isAboutSpace) {
     const message = isAboutSpace ? 'this verb takes no queue name' : 'the name of the queue is empty';
     return { failure: TPERRNO.TPEINVAL, message };

@@ -4,6 +4,7 @@
 // Nothing revives an ended transaction.
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
+import type { Branch } from '../queue/branches.ts';
 import { TimerQueue, type Deadline } from '../base/timer-queue.ts';
 import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import { JOINED_TX, OUTCOME, QME, TP_CMT, TPERRNO, type Qme } from '../../proto/codes.ts';
@@ -143,6 +144,12 @@ export class Transactions {
     this.chance = chance;
     this.last = last;
     this.timers = new TimerQueue(clock);
+  }
+
+  /** Whose part of an open transaction that is; null: nobody's. */
+  ofBranch(branch: Branch): TransactionId | null {
+    for (const { id, parts } of this.open) if (parts.some(({ work }) => work.branch === branch)) return id;
+    return null;
   }
 
   get count(): number {

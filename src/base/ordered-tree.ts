@@ -144,6 +144,20 @@ export class OrderedTree {
     return found;
   }
 
+  /** The first row of which `isBehind` is true, or 0: it must be true of all rows from some place on, and of none before. */
+  firstThat(root: number, isBehind: (row: number) => boolean): number {
+    let found = NONE;
+    for (let at = root; at !== NONE;) {
+      if (isBehind(at)) {
+        found = at;
+        at = this.links.left(at);
+      } else {
+        at = this.links.right(at);
+      }
+    }
+    return found;
+  }
+
   /** The last row before `row` (which need not be in the tree), or 0. */
   before(root: number, row: number, before: Before): number {
     let found = NONE;

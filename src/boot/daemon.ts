@@ -288,10 +288,15 @@ export class Daemon {
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
     const servers = knownServers(plan, this.forwarders);
+    const known = {
+      transactionOf: transactions.ofBranch.bind(transactions),
+      isCommitted: this.twoPhase.isCommitted.bind(this.twoPhase),
+    };
     const admin = new AdminRequests({
       spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
       servers: () => servers,
       device: (path) => this.hosted.find(path),
+      transactions: known,
       ulog,
     });
     const roles = {

@@ -31,7 +31,7 @@ function inBrackets(fields: Parameters<Ulog['warn']>[1] = {}): string {
 }
 
 /** Resolves with the exit code. */
-async function administer(given: string | undefined): Promise<number> {
+async function administer(given: string | undefined, json: boolean): Promise<number> {
   const named = given ?? process.env['QMCONFIG'] ?? '';
   if (named === '') {
     err('qmadmin: QMCONFIG not set: name the device, as in qmadmin DEVICE, or set QMCONFIG');
@@ -50,7 +50,7 @@ async function administer(given: string | undefined): Promise<number> {
     lines = process.stdin.isTTY
       ? new TerminalLines({ input: process.stdin, output: process.stdout })
       : new PipedLines(process.stdin);
-    const session = new Session({ lines, device, out, err, system });
+    const session = new Session({ lines, device, out, err, system, json });
     await session.run();
     // A person has seen what failed; a script is told.
     return session.failures > 0 && !lines.isTerminal ? EXIT.REFUSED : EXIT.OK;
@@ -73,7 +73,7 @@ function system(commandLine: string): Promise<number | string> {
   });
 }
 
-function program(run: (device: string | undefined) => void): Command {
+function program(run: (device: string | undefined, options: { json?: true }) => void): Command {
   return new Command('qmadmin')
     .description(
       'Administers a device and its queue spaces, by the commands of Tuxedo /Q; type help for them.',
@@ -82,6 +82,7 @@ function program(run: (device: string | undefined) => void): Command {
     .exitOverride()
     .showHelpAfterError('(add --help)')
     .argument('[device]', 'the device, a directory; else QMCONFIG')
+    .option('--json', 'print each listing as JSON lines, for programs')
     .addHelpText(
       'after',
       '\nCommands come from the terminal, or one a line from a pipe or file.' +
@@ -93,8 +94,8 @@ function program(run: (device: string | undefined) => void): Command {
 async function main(argv: readonly string[]): Promise<number> {
   let work = Promise.resolve<number>(EXIT.OK);
   try {
-    await program((device) => {
-      work = administer(device);
+    await program((device, { json }) => {
+      work = administer(device, json === true);
     }).parseAsync(argv);
     return await work;
   } catch (error) {

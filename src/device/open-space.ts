@@ -11,8 +11,8 @@ import { openLocalLog } from '../wal/local/local-log.ts';
 import { PageCache } from '../wal/local/page-cache.ts';
 import { RefusedError } from './device.ts';
 
-/** Administration reads no message data: the least that the cache can be. */
-const CACHE_BYTES = 1;
+/** For what listings read of messages that lie beside one another. */
+const CACHE_BYTES = 4 * 1024 * 1024;
 export const LOG_FAILED = 'the log could not be written: open the space again to see what is there';
 const soon = (run: () => void): void => void setImmediate(run);
 

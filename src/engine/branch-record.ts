@@ -16,7 +16,7 @@ import { beginRecord, ID_BYTES, readId, RECORD, writeId } from './record-parts.t
 
 export type BranchEvent = BranchPrepared | Joined | BranchEnded | Committed | OutcomesBegin;
 
-const TLOG_BYTES = 16;
+export const TLOG_BYTES = 16;
 const PREPARED_BYTES = 12 + ID_BYTES + TLOG_BYTES;
 const ENDED_BYTES = 8 + ID_BYTES;
 const OVERHEAD_BYTES = 4 + 28;

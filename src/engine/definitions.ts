@@ -36,6 +36,7 @@ function writeDefinitions(buffer: RecordBuffer, space: QueueSpace): void {
       encodeEvent(buffer, { kind: 'thresholdSet', queue: queue.number, ...set });
     });
   }
+  for (const heuristic of space.heuristics.list()) encodeEvent(buffer, heuristic);
   for (const { number, prepared } of space.branches.prepared()) {
     if (prepared === null) continue;
     encodeEvent(buffer, { kind: 'branchPrepared', branch: number, ...prepared, enqueued: 0 });

@@ -140,16 +140,22 @@ export class Dequeues {
     const offset = messages.offset.get(message);
     const length = messages.length.get(message);
     if (ref === MEMORY_REF) {
-      return this.finish(
-        request,
-        selected,
-        decodeMessage(space.memory.get(offset, length), space.id(selected)),
-      );
+      const record = space.memory.get(offset, length);
+      return this.finish(request, selected, this.decode(record, selected));
     }
     const record = this.engine.journal.cached(ref, offset, length);
     if (record === null) return this.fetch(request, selected);
     if (!isIntact(record)) return this.damaged(request, selected);
-    return this.finish(request, selected, decodeMessage(record, space.id(selected)));
+    return this.finish(request, selected, this.decode(record, selected));
+  }
+
+  private decode(record: Uint8Array, entry: number): StoredMessage {
+    const { space } = this.engine;
+    return decodeMessage(
+      record,
+      space.id(entry),
+      space.messages.priority.get(space.entries.message.get(entry)),
+    );
   }
 
   private finish(request: DequeueRequest, entry: number, message: StoredMessage): void {
@@ -176,13 +182,10 @@ export class Dequeues {
     const { engine } = this;
     const { messages, entries } = engine.space;
     const message = entries.message.get(entry);
-    const { id, place } = {
-      id: engine.space.id(entry),
-      place: {
-        ref: messages.ref.get(message),
-        offset: messages.offset.get(message),
-        length: messages.length.get(message),
-      },
+    const place = {
+      ref: messages.ref.get(message),
+      offset: messages.offset.get(message),
+      length: messages.length.get(message),
     };
     engine.run({ kind: 'hold', entry });
     this.beginWay(request);
@@ -191,7 +194,7 @@ export class Dequeues {
         this.endWay(request);
         if (!isIntact(record)) return this.damaged(request, entry);
         engine.run({ kind: 'unhold', entry });
-        if (request.cancelled === null) this.finish(request, entry, decodeMessage(record, id));
+        if (request.cancelled === null) this.finish(request, entry, this.decode(record, entry));
         else request.refused(request.cancelled, engine.space.queueOf(entry).lastBatch);
         return engine.settle();
       },

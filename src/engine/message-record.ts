@@ -117,13 +117,33 @@ export function isIntact(record: Uint8Array): boolean {
   return asBuffer(record).readUInt32LE(CRC_AT) === crc32(record.subarray(CRC_FROM));
 }
 
-/** The message in a record, as it is handed out; its id may have changed since the record was written. Nothing shares the record's bytes. */
-export function decodeMessage(record: Uint8Array, id: MessageId): StoredMessage {
+/**
+ * The message in a record, as it is handed out; its id and priority may have changed since the record was written. Nothing shares the record's
+ * bytes.
+ */
+export function decodeMessage(record: Uint8Array, id: MessageId, priority?: number): StoredMessage {
   const bytes = asBuffer(record);
   const dataAt = HEAD_BYTES + bytes.readUInt16LE(VARIABLE_LENGTH_AT);
-  const properties = readProperties(bytes);
+  const written = readProperties(bytes);
+  // Whom an administrator gives a priority has one, whether or not its sender gave one.
+  const properties =
+    priority === undefined || priority === written.priority
+      ? written
+      : { ...written, priority, flags: written.flags | TPQ.TPQPRIORITY };
   const data = properties.type === '' ? null : Buffer.from(bytes.subarray(dataAt));
   return { id, properties, data };
+}
+
+/** What a record's first EVENT_BYTES say, unchecked; `length`: of the whole record. Throws when they are too damaged to be read. */
+export function describeMessage(
+  record: Uint8Array,
+  length: number,
+): { properties: MessageProperties; dataBytes: number } {
+  const bytes = asBuffer(record);
+  const properties = readProperties(bytes);
+  const dataBytes = length - HEAD_BYTES - bytes.readUInt16LE(VARIABLE_LENGTH_AT);
+  if (dataBytes < 0) throw new RangeError('a message is shorter than what it says of itself');
+  return { properties, dataBytes: properties.type === '' ? 0 : dataBytes };
 }
 
 function writeHead(into: Buffer, at: number, event: Enqueued): void {

@@ -4,12 +4,14 @@ import { NONE } from '../base/column.ts';
 import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import { beginEnd, endOne } from '../queue/apply.ts';
 import type { Branch, PreparedFor } from '../queue/branches.ts';
-import type { BranchEnded } from '../queue/event.ts';
+import type { BranchEnded, Heuristic } from '../queue/event.ts';
 import { locked } from '../queue/prepared.ts';
 import { ROLLED_BACK } from '../queue/provenance.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
+import { HEURISTIC_BYTES } from './admin-record.ts';
 import { BRANCH_BYTES, PREPARED_DEFINITION_BYTES } from './branch-record.ts';
 import type { Given, Steps } from './endings.ts';
+import { compareHeuristic } from './heuristic.ts';
 import { encodeEvent, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Work } from './request.ts';
@@ -24,6 +26,8 @@ export class PreparedBranches {
   private promised = 0;
   /** Those that are being prepared in slices: they can be ended when that is over. */
   private readonly preparing = new Set<Branch>();
+  /** Those that an administrator ended: that may take a while, and nobody ends them again. */
+  private readonly decided = new WeakSet<Branch>();
 
   constructor(engine: SpaceEngine) {
     this.engine = engine;
@@ -40,7 +44,8 @@ export class PreparedBranches {
   promise(work: Work): Qme {
     if (work.promised) return QME.OK;
     const { journal, store } = this.engine;
-    const preamble = (this.promised + 1) * PREPARED_DEFINITION_BYTES;
+    const { size } = this.engine.space.heuristics;
+    const preamble = (this.promised + size + 1) * PREPARED_DEFINITION_BYTES;
     if (preamble > store.describe().maxPreambleBytes * PREAMBLE_SHARE) return QME.QMENOSPACE;
     if (!journal.reserveSmall(BRANCH_BYTES.PREPARED + BRANCH_BYTES.ENDED)) return QME.QMENOSPACE;
     work.promised = true;
@@ -79,8 +84,47 @@ export class PreparedBranches {
     return journal.batch;
   }
 
-  /** Ends a prepared branch; returns the batch to wait for. When it returns nobody sees the state before any more, nor half of that after. */
+  /**
+   * The outcome of a prepared branch has come: ends it; returns the batch to wait for. When it returns nobody sees the state before any more, nor
+   * half of that after. An administrator may have been before it: then it is compared with what he decided.
+   */
   end(branch: Branch, committed: boolean): BatchNumber {
+    const { engine } = this;
+    const heuristic = this.heuristicOf(branch);
+    if (heuristic === undefined) return this.endNow(branch, committed);
+    compareHeuristic(engine, heuristic, committed);
+    return engine.journal.batch;
+  }
+
+  /**
+   * An administrator ends a prepared branch, one of `list`, by his own decision, which is remembered until its outcome comes [spec 5.2].
+   * Refused with QMENOSPACE when the log has no room to remember it, with QMESHARE when the other was decided, and a process that carried it out
+   * ended in the middle.
+   */
+  decideHeuristically(branch: Branch, committed: boolean): { code: Qme; batch: BatchNumber } {
+    const { engine } = this;
+    const { prepared } = branch;
+    if (engine.journal.failure !== null || prepared === null) return { code: QME.QMESYSTEM, batch: 0 };
+    const before = this.heuristicOf(branch);
+    if (before !== undefined && before.committed !== committed) return { code: QME.QMESHARE, batch: 0 };
+    const heuristic: Heuristic = { kind: 'heuristic', ...prepared, committed, compared: false };
+    if (before === undefined) {
+      if (!engine.reserveChange(HEURISTIC_BYTES)) return { code: QME.QMENOSPACE, batch: 0 };
+      engine.say(heuristic);
+    }
+    return { code: QME.OK, batch: this.endAs(branch, heuristic) };
+  }
+
+  /** After a start: what an administrator had decided about it when the process before ended. */
+  heuristicOf({ prepared }: Branch): Heuristic | undefined {
+    return prepared === null ? undefined : this.engine.space.heuristics.find(prepared.transaction);
+  }
+  endAs(branch: Branch, { committed }: Heuristic): BatchNumber {
+    this.decided.add(branch);
+    return this.endNow(branch, committed);
+  }
+
+  private endNow(branch: Branch, committed: boolean): BatchNumber {
     const { engine } = this;
     const { journal } = engine;
     const { prepared, number } = branch;
@@ -107,8 +151,9 @@ export class PreparedBranches {
     );
   }
   list(): Branch[] {
-    const { preparing } = this;
-    return this.engine.space.branches.prepared().filter((branch) => !preparing.has(branch));
+    const { preparing, decided } = this;
+    const { branches } = this.engine.space;
+    return branches.prepared().filter((branch) => !preparing.has(branch) && !decided.has(branch));
   }
 
   private sayPrepared({ branch, records }: Work, { transaction, tlog }: PreparedFor): void {

@@ -222,7 +222,7 @@ export class Reclaim {
     const { space } = this.engine;
     const { entries, details, messages } = space;
     const entry = messages.firstEntry.get(row);
-    const message = decodeMessage(record, space.id(entry));
+    const message = decodeMessage(record, space.id(entry), messages.priority.get(row));
     const detail = entries.detail.get(entry);
     const event: Enqueued = {
       kind: 'enqueued',
@@ -237,7 +237,7 @@ export class Reclaim {
       // What was only put somewhere has no times: its record stays as long as it was, and so does what it counts as.
       timing: detail === NONE ? null : details.timing(detail),
       top: false,
-      properties: { ...message.properties, priority: messages.priority.get(row) },
+      properties: message.properties,
       place: { ref: 0, offset: 0, length: 0 },
     };
     this.engine.restate(event, message.data);

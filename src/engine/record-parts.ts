@@ -21,6 +21,9 @@ export const RECORD = {
   COMMITTED: 15,
   OUTCOMES: 16,
   PROVENANCE: 17,
+  CHANGED: 20,
+  REQUEUED: 21,
+  HEURISTIC: 22,
 } as const;
 
 export const ID_BYTES = 12;

@@ -13,6 +13,7 @@ import type {
   ThresholdKind,
 } from '../queue/event.ts';
 import { LABEL_BYTES_MAX } from '../queue/label.ts';
+import { decodeAdminEvent, encodeAdminEvent } from './admin-record.ts';
 import { decodeBranchEvent, encodeBranchEvent } from './branch-record.ts';
 import { readEnqueued } from './message-record.ts';
 import { encodeProvenance, provenanceBytes, readProvenance } from './provenance-record.ts';
@@ -66,13 +67,18 @@ export function encodeEvent(buffer: RecordBuffer, event: Exclude<LoggedEvent, En
         ...withoutDefaults(event.attributes, SPACE_DEFAULTS),
       });
       break;
+    case 'changed':
+    case 'requeued':
+    case 'heuristic':
+      encodeAdminEvent(buffer, event);
+      break;
     default:
       encodeBranchEvent(buffer, event);
   }
   return buffer.length - before;
 }
 
-/** Bytes of a record that moves or retries a message, with its share of a frame. */
+/** Bytes of a record that moves, retries or changes a message, with its share of a frame. */
 export const CHANGE_BYTES: number = 4 + 2 * ID_BYTES + 20 + 4 + 28;
 const PLACED_HEAD_BYTES = 4 + 2 * ID_BYTES + 16;
 /** The same for one that places a message. */
@@ -88,6 +94,8 @@ export function setAside(event: LoggedEvent): number {
       return REMOVAL_BYTES;
     case 'retried':
     case 'moved':
+    case 'changed':
+    case 'requeued':
       return CHANGE_BYTES;
     case 'provenanceSet':
       return provenanceBytes(event.provenance.name);
@@ -150,7 +158,7 @@ export function decodeEvent(record: Uint8Array, place: RecordPlace): LoggedEvent
       return { kind: 'spaceDefined', attributes, nextQueue };
     }
     default: {
-      const event = decodeBranchEvent(bytes);
+      const event = decodeBranchEvent(bytes) ?? decodeAdminEvent(bytes);
       if (event === undefined) throw new RangeError(`record kind ${kind} is of a newer release`);
       return event;
     }

@@ -44,9 +44,9 @@ export class ThresholdWatch {
     if (event.kind === 'branchEnded') {
       for (const queue of space.branches.find(event.branch)?.queues ?? []) this.touchedNumber(queue);
     }
-    if (event.kind !== 'removed' && event.kind !== 'moved') return;
+    if (event.kind !== 'removed' && event.kind !== 'moved' && event.kind !== 'requeued') return;
     this.touched(space.queueOf(space.entryById(event.id)));
-    if (event.kind === 'moved') this.touchedNumber(event.queue);
+    if (event.kind !== 'removed') this.touchedNumber(event.queue);
   }
 
   get isDue(): boolean {

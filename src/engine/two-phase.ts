@@ -5,10 +5,11 @@ import { assert } from '../base/assert.ts';
 import { formatTransactionId, sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { OUTCOME, QME, type Qme } from '../../proto/codes.ts';
-import type { Branch } from '../queue/branches.ts';
 import { ROLLED_BACK, type Cause } from '../queue/provenance.ts';
+import type { Branch, PreparedFor } from '../queue/branches.ts';
 import type { Participant } from '../xa/decisions.ts';
 import type { Failure, Held, Work } from './request.ts';
+import { compareHeuristics } from './heuristic.ts';
 import type { SpaceEngine } from './space-engine.ts';
 import type { Tlog } from './tlog.ts';
 
@@ -111,6 +112,11 @@ export class TwoPhase {
     if (parts.length > 1) this.tlog?.takeBack(parts.map(participantOf));
   }
 
+  /** Whether the decision to commit is known here. */
+  isCommitted({ transaction, tlog }: PreparedFor): boolean {
+    return this.tlog?.decisions.choose({ transaction, tlog }) === 'commit';
+  }
+
   private underWayOf(transaction: TransactionId): Commitment | undefined {
     return [...this.underWay].find((one) => sameTransaction(one.transaction, transaction));
   }
@@ -157,6 +163,11 @@ export class TwoPhase {
     const count = { committed: 0, rolledBack: 0, inDoubt: 0 };
     for (const engine of engines) {
       for (const branch of engine.prepared.list()) {
+        const heuristic = engine.prepared.heuristicOf(branch);
+        if (heuristic !== undefined) {
+          ended.push({ engine, batch: engine.prepared.endAs(branch, heuristic) });
+          continue;
+        }
         const choice = this.choose(branch);
         if (choice === 'in doubt') {
           count.inDoubt++;
@@ -166,6 +177,7 @@ export class TwoPhase {
         count[choice === 'commit' ? 'committed' : 'rolledBack']++;
         ended.push({ engine, batch: engine.prepared.end(branch, choice === 'commit') });
       }
+      if (this.tlog !== null) compareHeuristics(engine, this.tlog.decisions);
     }
     await Promise.all(ended.map(({ engine, batch }) => durable(engine, batch)));
     this.forget(engines);

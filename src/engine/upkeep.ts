@@ -16,9 +16,11 @@ const SLICE_ENTRIES = 1000;
 const WALL_CHECK_MS = 1000;
 
 /** Long work, one slice after the other. */
-interface Chore {
+export interface Chore {
   /** Where it works. While a large ending is applied there it pauses, so that it does not see half of it. */
   readonly queue: Queue;
+  /** It does nothing for now, and calls `goOn` when it has something to do again: it waits for room, or puts messages where an ending walks. */
+  readonly waits?: boolean;
   /** true: there is more. */
   slice(): boolean;
   /** It will not be finished before the end of this process. */
@@ -113,7 +115,7 @@ export class Upkeep {
 
   /** Does what there is to do, e.g. because a queue is no longer walked. */
   goOn(): void {
-    if ([...this.behind, ...this.chores].some(({ queue }) => !queue.walked)) this.schedule();
+    if (this.behind.some(({ queue }) => !queue.walked) || this.chores.some(mayWork)) this.schedule();
   }
 
   /** Does nothing more; who waits for a purge is told `code`, and a dequeue that waits looks again for itself. */
@@ -135,7 +137,8 @@ export class Upkeep {
     return limit;
   }
 
-  private add(chore: Chore): void {
+  /** Long work that is done beside everything else. */
+  add(chore: Chore): void {
     if (this.closed) return chore.given(QME.QMEABORTED);
     this.chores.push(chore);
     this.schedule();
@@ -155,7 +158,7 @@ export class Upkeep {
 
   private slice(): void {
     const { engine } = this;
-    const at = this.chores.findIndex(({ queue }) => !queue.walked);
+    const at = this.chores.findIndex(mayWork);
     const [chore] = at < 0 ? [] : this.chores.splice(at, 1);
     if (chore?.slice() === true) this.chores.push(chore);
     const first = this.behind.find(({ queue }) => !queue.walked);
@@ -210,6 +213,10 @@ export class Upkeep {
     if (this.timer !== null) this.engine.timers.cancel(this.timer);
     this.timer = null;
   }
+}
+
+function mayWork({ queue, waits }: Chore): boolean {
+  return !queue.walked && waits !== true;
 }
 
 /** One purge: every wanted message that was on the queue when it was asked for, but for those that a transaction holds. */

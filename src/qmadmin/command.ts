@@ -1,7 +1,7 @@
 // What a command is: its names, the questions whose answers it needs, its dash options, and what it does. Must not know how the answers are
 // got (dialogue.ts) or which commands there are (table.ts).
 import type { Parsed } from '../queue/words.ts';
-import type { DevicePort, SpacePort } from './port.ts';
+import type { DevicePort, MessageCriteria, SpacePort } from './port.ts';
 
 /** A positional argument, which is also a question. */
 export interface Argument<T> {
@@ -67,6 +67,14 @@ export function command<V extends object, O extends object>(spec: CommandSpec<V,
   };
 }
 
+/** The messages that commands about messages mean. */
+export interface Selected {
+  readonly space: SpacePort;
+  /** null: no qset yet. */
+  readonly queue: string | null;
+  readonly criteria: MessageCriteria;
+}
+
 /** What a command works on and speaks through. */
 export interface Shell {
   readonly device: DevicePort;
@@ -79,6 +87,10 @@ export interface Shell {
   /** Every line that was carried out, the oldest first. */
   readonly history: readonly string[];
   leaving: boolean;
+  /** Listings are JSON lines, for programs. */
+  readonly json: boolean;
+  /** What qset and qscan said, for the space that was open then. */
+  selected: Selected | null;
   /** A line of a listing, on standard output. */
   print(line: string): void;
   /** A word for a person who waits for one; a script gets none. */
@@ -87,6 +99,8 @@ export interface Shell {
   warn(text: string): void;
   /** Asks a person whether to go on: `destroy queue Q`. A script is not asked: yes. */
   confirm(what: string): Promise<boolean>;
+  /** Whether the operator wants no more of this listing; asking once is enough. */
+  isBroken(): Promise<boolean>;
 }
 
 /** `qspacecreate (qspc) [-A actions] … [name ipckey …]` */

@@ -27,6 +27,8 @@ export interface LineSource {
   readonly rows: number;
   /** Lets another program use the terminal while `work` runs. */
   lend<T>(work: () => Promise<T>): Promise<T>;
+  /** Whether the operator has interrupted what is going on, since this was last asked. */
+  takeBreak(): boolean;
   close(): void;
 }
 
@@ -69,6 +71,10 @@ export class PipedLines implements LineSource {
 
   lend<T>(work: () => Promise<T>): Promise<T> {
     return work();
+  }
+
+  takeBreak(): boolean {
+    return false;
   }
 
   close(): void {

@@ -2,7 +2,10 @@
 // (remote/); reachable-device.ts finds out which. A refusal is a RefusedError whose message is for the operator.
 import type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
 import type { DeviceAdmin } from '../device/device.ts';
+import type { MessageView } from '../engine/message-list.ts';
 import type { QueueAttributes, SpaceAttributes } from '../queue/attributes.ts';
+import type { NewValues } from '../queue/command.ts';
+import type { GivenCriteria } from '../queue/selection.ts';
 
 export {
   freePages,
@@ -42,6 +45,56 @@ export interface SpacePort {
   /** Messages of this queue go back to where each came from; durable when it resolves. */
   redrive(qname: string, options: RedriveOptions): Promise<Redriven>;
   close(): Promise<void>;
+  /** A page of the selected messages of a queue. */
+  listMessages(order: ListOrder): Promise<MessagePage>;
+  /** Changes the selected messages; durable when it resolves. Rejects when it ended early, saying how far it came. */
+  changeMessages(order: ChangeOrder): Promise<ChangeCounts>;
+  /** Those that have work in this space and have not ended; `decided`: also those that an administrator ended. */
+  transactions(decided: boolean): Promise<TransactionView[]>;
+  /** Ends a prepared transaction's part in this space, whatever the transaction comes to; durable when it resolves. */
+  endTransaction(index: number, committed: boolean): Promise<void>;
+}
+
+export type { GivenCriteria as MessageCriteria } from '../queue/selection.ts';
+
+export interface ListOrder {
+  readonly queue: string;
+  readonly criteria: GivenCriteria;
+  /** null: from the beginning; else what the page before gave. */
+  readonly cursor: string | null;
+  /** Messages at most. */
+  readonly limit: number;
+  /** Bytes of the data of each message that are wanted. */
+  readonly dataBytes: number;
+}
+
+export interface MessagePage {
+  readonly messages: readonly MessageView[];
+  /** null: there is nothing behind it. */
+  readonly cursor: string | null;
+}
+
+export interface ChangeOrder {
+  readonly queue: string;
+  readonly criteria: GivenCriteria;
+  readonly change:
+    | { readonly kind: 'delete' }
+    | { readonly kind: 'values'; readonly values: NewValues }
+    | { readonly kind: 'move'; readonly to: string };
+}
+
+export interface ChangeCounts {
+  readonly changed: number;
+  /** Left because transactions hold them. */
+  readonly held: number;
+}
+
+export interface TransactionView {
+  /** By which it is ended; null: it has been, by an administrator. */
+  readonly index: number | null;
+  readonly id: string;
+  /** [spec 7.4] */
+  readonly state: 'ACTIVE' | 'READY' | 'DECIDED' | 'HCOMMIT' | 'HABORT';
 }
 
 /** What is not given stays. */

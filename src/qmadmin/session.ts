@@ -18,6 +18,8 @@ export interface SessionPorts {
   readonly err: (line: string) => void;
   /** Runs a command line by the system's shell; resolves with its exit status, or the signal that ended it. */
   readonly system: (commandLine: string) => Promise<number | string>;
+  /** Listings are JSON lines. */
+  readonly json?: boolean;
 }
 
 const PROMPT = '> ';
@@ -34,6 +36,8 @@ export class Session implements Shell {
   paginate: boolean;
   leaving = false;
   readonly history: string[] = [];
+  readonly json: boolean;
+  selected: Shell['selected'] = null;
   /** Lines whose command failed. */
   failures = 0;
   private readonly ports: SessionPorts;
@@ -44,8 +48,12 @@ export class Session implements Shell {
   private at = { line: 0, command: '' };
   private readonly answers: Answers;
   private readonly names: Names;
-  /** Lines of a listing that wait for the end of their command; null: they are not to wait. */
+  /** Lines of a listing that wait for their screen; null: they are not to wait. */
   private listing: string[] | null = null;
+  /** A screen of it has been shown. */
+  private isScreenFull = false;
+  /** The operator wants no more of it. */
+  private isEnough = false;
 
   constructor(ports: SessionPorts) {
     this.ports = ports;
@@ -56,6 +64,7 @@ export class Session implements Shell {
       spaces: async () => (await this.device.spaces()).map(({ name }) => name),
       queues: async () => ((await this.space?.queues()) ?? []).map(({ attributes }) => attributes.name),
     };
+    this.json = ports.json ?? false;
     this.answers = {
       isTerminal: ports.lines.isTerminal,
       ask: (prompt, completes) =>
@@ -85,7 +94,7 @@ export class Session implements Shell {
 
   print(line: string): void {
     if (this.listing === null) this.ports.out(line);
-    else this.listing.push(line);
+    else if (!this.isEnough) this.listing.push(line);
   }
 
   tell(text: string): void {
@@ -103,6 +112,13 @@ export class Session implements Shell {
     }
     this.tell('nothing was done');
     return false;
+  }
+
+  async isBroken(): Promise<boolean> {
+    // A key that was pressed meanwhile is read in a turn of its own.
+    await new Promise((resolve) => void setImmediate(resolve));
+    await this.showScreens('full');
+    return this.isEnough || this.ports.lines.takeBreak();
   }
 
   warn(text: string): void {
@@ -155,28 +171,34 @@ export class Session implements Shell {
       return;
     }
     this.listing = this.paginate && this.ports.lines.rows > 1 ? [] : null;
+    this.isScreenFull = false;
+    this.isEnough = false;
     try {
       await command.run(this, gathered.values, gathered.options);
-      await this.showListing();
+      await this.showScreens('all');
     } catch (error) {
       if (!(error instanceof Error) || error.name === 'AssertionError') throw error;
-      await this.showListing();
+      await this.showScreens('all');
       this.fail([{ line, text: error.message }]);
     } finally {
       this.listing = null;
     }
   }
 
-  /** A screen at a time. BREAK and `q` stop the output, not the command [spec 5.1]. */
-  private async showListing(): Promise<void> {
-    const listing = this.listing ?? [];
-    this.listing = null;
+  /** A screen at a time, full ones or also the last. BREAK and `q` stop the output, not the command [spec 5.1]. */
+  private async showScreens(which: 'full' | 'all'): Promise<void> {
+    const { listing } = this;
+    if (listing === null) return;
     const rows = this.ports.lines.rows - 1;
-    for (let at = 0; at < listing.length; at += rows) {
-      for (const line of listing.slice(at, at + rows)) this.ports.out(line);
-      if (at + rows >= listing.length) return;
-      const input = await this.ports.lines.next(MORE, { isAnswer: true });
-      if (input.kind !== 'line' || input.text.trim().toLowerCase() === 'q') return;
+    const least = which === 'all' ? 1 : rows;
+    while (listing.length >= least) {
+      if (this.isScreenFull) {
+        const input = await this.ports.lines.next(MORE, { isAnswer: true });
+        this.isEnough = input.kind !== 'line' || input.text.trim().toLowerCase() === 'q';
+        if (this.isEnough) listing.length = 0;
+      }
+      for (const line of listing.splice(0, rows)) this.ports.out(line);
+      this.isScreenFull = true;
     }
   }
 

@@ -3,12 +3,20 @@ import { nearest } from '../base/similar.ts';
 import type { Command } from './command.ts';
 import { chdl, crdl, dsdl, lidl, livtoc } from './commands/device.ts';
 import { ipcrm, ipcs } from './commands/ipc.ts';
+import {
+  qchangeexptime,
+  qchangeprio,
+  qchangequeue,
+  qchangetime,
+  qdeletemsg,
+} from './commands/message-changes.ts';
+import { qlist, qpeek, qscan, qset } from './commands/messages.ts';
 import { qchange, qcreate, qdestroy, qinfo, qpause, qresume } from './commands/queue.ts';
 import { qredrive } from './commands/redrive.ts';
 import { echo, help, history, paginate, quit, verbose } from './commands/shell.ts';
 import { qclose, qopen, qspacecreate, qspacelist } from './commands/space.ts';
 import { qaddext, qsize, qspacechange, qspacedestroy } from './commands/space-change.ts';
-import { NOT_YET } from './not-yet.ts';
+import { qaborttrans, qcommittrans, qprinttrans } from './commands/transactions.ts';
 import { quoteWord } from './words.ts';
 
 /** In the order in which `help` lists them. */
@@ -35,6 +43,18 @@ export const COMMANDS: readonly Command[] = [
   qresume,
   qinfo,
   qredrive,
+  qset,
+  qscan,
+  qlist,
+  qpeek,
+  qdeletemsg,
+  qchangeprio,
+  qchangequeue,
+  qchangetime,
+  qchangeexptime,
+  qprinttrans,
+  qcommittrans,
+  qaborttrans,
   echo,
   verbose,
   paginate,
@@ -46,18 +66,12 @@ export const COMMANDS: readonly Command[] = [
 const BY_WORD = new Map(
   COMMANDS.flatMap((one) => [one.name, ...one.abbreviations].map((word) => [word, one])),
 );
-const LATER = new Map(
-  Object.entries(NOT_YET).flatMap(([name, short]) => [name, ...short].map((word) => [word, name] as const)),
-);
-
 /** The command, or why there is none. */
 export function findCommand(word: string): Command | string {
   const wanted = word.toLowerCase();
   const found = BY_WORD.get(wanted);
   if (found !== undefined) return found;
-  const later = LATER.get(wanted);
-  if (later !== undefined) return `not yet supported: the command ${later}`;
-  const known = [...BY_WORD.keys(), ...LATER.keys()].filter((name) => name.length > 2);
+  const known = [...BY_WORD.keys()].filter((name) => name.length > 2);
   const near = nearest(
     wanted,
     known.map((name) => name.toUpperCase()),

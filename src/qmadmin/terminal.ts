@@ -87,6 +87,12 @@ export class TerminalLines implements LineSource {
     }
   }
 
+  takeBreak(): boolean {
+    const at = this.waiting.findIndex(({ kind }) => kind === 'break');
+    if (at >= 0) this.waiting.splice(at, 1);
+    return at >= 0;
+  }
+
   close(): void {
     this.give = null;
     this.reader.close();

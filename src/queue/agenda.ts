@@ -64,6 +64,11 @@ export class Agenda implements HeapItem {
     return this.rules.tree.after(this.root, entry, this.rules.before);
   }
 
+  /** The first entry of which `isBehind` is true, or 0 [OrderedTree]. */
+  firstThat(isBehind: (entry: number) => boolean): number {
+    return this.rules.tree.firstThat(this.root, isBehind);
+  }
+
   private setNext(nextMs: number): void {
     this.nextMs = nextMs;
     this.changed(this);

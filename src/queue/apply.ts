@@ -8,6 +8,7 @@ import { CLOCK, MEMBER, REMOVAL } from './event.ts';
 import type {
   BranchEnded,
   BranchPrepared,
+  Changed,
   Committed,
   Event,
   Joined,
@@ -18,6 +19,7 @@ import type {
   ProvenanceSet,
   Removal,
   Removed,
+  Requeued,
   Retried,
 } from './event.ts';
 import type { Branch } from './branches.ts';
@@ -39,6 +41,10 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyProvenance(space, event);
     case 'placed':
       return applyPlaced(space, event);
+    case 'changed':
+      return applyChanged(space, event);
+    case 'requeued':
+      return applyRequeued(space, event);
     case 'locked':
       leaveState(space, event.entry);
       return space.enterLocked(event.entry, space.branches.get(event.branch));
@@ -56,6 +62,8 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyToQueue(space, event);
     case 'spaceDefined':
       return space.defineSpace(event.attributes, event.nextQueue);
+    case 'heuristic':
+      return space.heuristics.apply(event);
     default:
       return applyToBranch(space, event);
   }
@@ -259,39 +267,83 @@ function applyRetried(space: QueueSpace, event: Retried): void {
 }
 
 function applyMoved(space: QueueSpace, event: Moved): void {
+  const entry = leaveForOther(space, event);
+  if (entry === NONE) return;
+  space.entries.retries.set(entry, 0);
+  space.entries.dueMs.set(entry, 0);
+  arriveFromOther(space, entry, event);
+  // A queue sorted by time needs an enqueue time; the expiry goes on.
+  if (space.queueOf(entry).sortsByTime) setSortTime(space, entry, event.atMs);
+  settle(space, entry, false);
+}
+
+function applyRequeued(space: QueueSpace, event: Requeued): void {
+  const entry = leaveForOther(space, event);
+  if (entry === NONE) return;
+  arriveFromOther(space, entry, event);
+  const detail = space.entries.detail.get(entry);
+  const hasTime = detail !== NONE && space.details.sortTimeMs.get(detail) !== 0;
+  if (space.queueOf(entry).sortsByTime && !hasTime) setSortTime(space, entry, event.atMs);
+  settle(space, entry, false);
+}
+
+type ToOther = Pick<Moved | Requeued, 'kind' | 'id' | 'newId' | 'persistent' | 'queue'>;
+
+/** The entry, out of all that its queue has of it; 0: there is nothing to move. */
+function leaveForOther(space: QueueSpace, event: ToOther): number {
   const entry = space.entryById(event.id);
   const target = space.queueByNumber(event.queue);
-  if (entry === NONE || target === undefined) return;
-  const { messages, entries, details } = space;
-  const source = space.queueOf(entry);
+  if (entry === NONE || target === undefined) return NONE;
   // In replay from a checkpoint: it was taken after the move, and the log before it made the message again.
   if (space.batch === 0 && space.msgids.find(event.newId) !== NONE) {
     const { id, persistent } = event;
-    return applyRemoved(space, { kind: 'removed', id, persistent, reason: REMOVAL.PURGED });
+    applyRemoved(space, { kind: 'removed', id, persistent, reason: REMOVAL.PURGED });
+    return NONE;
   }
+  const { messages, entries } = space;
   const message = entries.message.get(entry);
-  const length = messages.length.get(message);
+  const source = space.queueOf(entry);
+  if (event.kind === 'requeued' || target.attributes.name !== space.errorQueue) source.movedAway++;
   leaveState(space, entry);
   leavePlace(space, entry, source);
-  if (target.attributes.name !== space.errorQueue) source.movedAway++;
-  space.count(entry, length, -1);
+  space.count(entry, messages.length.get(message), -1);
+  if (event.persistent) noteChange(space, source);
+  return entry;
+}
+
+/** The entry is on the other queue, under its new id; it has yet to settle. */
+function arriveFromOther(space: QueueSpace, entry: number, event: ToOther): void {
+  const { messages, entries } = space;
+  const message = entries.message.get(entry);
   space.msgids.remove(message);
   messages.setId(message, event.newId);
   space.msgids.add(message);
   entries.queue.set(entry, event.queue);
-  entries.retries.set(entry, 0);
-  entries.dueMs.set(entry, 0);
-  // A queue sorted by time needs an enqueue time; the expiry goes on.
-  if (target.sortsByTime) {
-    if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
-    details.sortTimeMs.set(entries.detail.get(entry), event.atMs);
-  }
-  space.count(entry, length, 1);
-  if (event.persistent) {
-    noteChange(space, source);
-    noteChange(space, target);
-  }
-  settle(space, entry, false);
+  space.count(entry, messages.length.get(message), 1);
+  if (event.persistent) noteChange(space, space.queueOf(entry));
+}
+
+function setSortTime({ entries, details }: QueueSpace, entry: number, atMs: number): void {
+  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+  details.sortTimeMs.set(entries.detail.get(entry), atMs);
+}
+
+function applyChanged(space: QueueSpace, event: Changed): void {
+  const entry = space.entryById(event.id);
+  if (entry === NONE) return;
+  const { entries, details, messages } = space;
+  const state = entries.state.get(entry);
+  // In replay a branch may have it by now: a checkpoint says so before the log is read.
+  const isFree = state === ENTRY.READY || state === ENTRY.DELAYED;
+  if (isFree) leaveState(space, entry);
+  messages.priority.set(entries.message.get(entry), event.priority);
+  entries.dueMs.set(entry, event.dueMs);
+  entries.dueClock.set(entry, event.dueClock);
+  const detail = entries.detail.get(entry);
+  if (detail !== NONE) details.setTiming(detail, event.timing);
+  else if (event.timing !== null) entries.detail.set(entry, details.take(event.timing));
+  if (event.persistent) noteChange(space, space.queueOf(entry));
+  if (isFree) settle(space, entry, false);
 }
 
 function applyProvenance(space: QueueSpace, event: ProvenanceSet): void {

@@ -118,6 +118,11 @@ export class Branches {
     return [...this.byNumber.values()].filter(({ prepared }) => prepared !== null);
   }
 
+  /** Of all that are open, ascending. */
+  numbers(): number[] {
+    return [...this.byNumber.keys()].sort((a, b) => a - b);
+  }
+
   private make(number: number): Branch {
     this.last = Math.max(this.last, number);
     const branch = new Branch(number);

@@ -126,6 +126,33 @@ export interface MoveCommand {
   readonly wallMs: number;
 }
 
+/** Give an entry, which no transaction holds, other values; members that are not there stay [spec 5.2]. */
+export interface ChangeCommand {
+  readonly kind: 'change';
+  readonly entry: number;
+  readonly values: NewValues;
+  /** Space time and wall clock. */
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+export interface NewValues {
+  readonly priority?: number;
+  /** When it is available. */
+  readonly availability?: GivenTime;
+  /** One that has come already removes the message. */
+  readonly expiry?: GivenTime | 'none';
+}
+
+/** Move an entry, which no transaction holds, to another queue. */
+export interface RequeueCommand {
+  readonly kind: 'requeue';
+  readonly entry: number;
+  readonly queue: number;
+  readonly newId: MessageId;
+  readonly wallMs: number;
+}
+
 /** Create a queue, or change what may change of one that exists. */
 export interface DefineQueueCommand {
   readonly kind: 'defineQueue';
@@ -154,6 +181,8 @@ export type Command =
   | TickCommand
   | RemoveCommand
   | MoveCommand
+  | ChangeCommand
+  | RequeueCommand
   | DefineQueueCommand
   | DoomQueueCommand
   | DefineSpaceCommand;

@@ -3,6 +3,7 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
+import { decideChange, decideRequeue } from './change.ts';
 import type {
   Command,
   DefineQueueCommand,
@@ -38,6 +39,12 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       return QME.OK;
     case 'move':
       move(space, command, out);
+      return QME.OK;
+    case 'change':
+      decideChange(space, command, out);
+      return QME.OK;
+    case 'requeue':
+      decideRequeue(space, command, out);
       return QME.OK;
     case 'hold':
       out.push({ kind: 'held', entry: command.entry });

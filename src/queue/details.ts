@@ -31,10 +31,8 @@ export class DetailTable implements Links {
 
   take(timing: EntryTiming | null): number {
     const row = this.rows.take();
-    this.sortTimeMs.set(row, timing?.sortTimeMs ?? 0);
-    this.sortExpiryMs.set(row, timing?.sortExpiryMs ?? Infinity);
-    this.expiryMs.set(row, timing?.expiryMs ?? Infinity);
-    this.bits.set(row, timing?.expiryClock ?? CLOCK.SPACE);
+    this.bits.set(row, 0);
+    this.setTiming(row, timing);
     this.place.set(row, NONE);
     this.leftLink.set(row, NONE);
     this.rightLink.set(row, NONE);
@@ -42,6 +40,13 @@ export class DetailTable implements Links {
   }
   give(row: number): void {
     this.rows.give(row);
+  }
+  /** Its entry is in no tree that sorts by them. */
+  setTiming(row: number, timing: EntryTiming | null): void {
+    this.sortTimeMs.set(row, timing?.sortTimeMs ?? 0);
+    this.sortExpiryMs.set(row, timing?.sortExpiryMs ?? Infinity);
+    this.expiryMs.set(row, timing?.expiryMs ?? Infinity);
+    this.bits.set(row, (this.bits.get(row) & BITS.PROVENANCE) | (timing?.expiryClock ?? CLOCK.SPACE));
   }
   clockOf(row: number): ClockKind {
     return (this.bits.get(row) & BITS.CLOCK) as ClockKind;

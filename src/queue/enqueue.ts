@@ -95,10 +95,17 @@ function timingOf(queue: Queue, command: Enqueue): EntryTiming | null {
   };
 }
 
-function instantOf({ clock, seconds }: GivenTime, command: Enqueue): number {
+interface Now {
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+/** The instant on its own clock. */
+export function instantOf({ clock, seconds }: GivenTime, command: Now): number {
   const from: Readonly<Record<ClockKind, number>> = { [CLOCK.SPACE]: command.nowMs, [CLOCK.WALL]: 0 };
   return Math.min(from[clock] + seconds * MS, INSTANT_MAX_MS);
 }
-function wallInstantOf({ clock, seconds }: GivenTime, command: Enqueue): number {
+/** The instant on the wall clock, by which queues sort. */
+export function wallInstantOf({ clock, seconds }: GivenTime, command: Now): number {
   return Math.min((clock === CLOCK.SPACE ? command.wallMs : 0) + seconds * MS, INSTANT_MAX_MS);
 }

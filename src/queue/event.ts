@@ -165,6 +165,31 @@ export interface ProvenanceSet {
   readonly provenance: Provenance;
 }
 
+/** An administrator changed these of a message [spec 5.2]; absolute, so that the last one logged of an id counts. Where it was put stays. */
+export interface Changed {
+  readonly kind: 'changed';
+  readonly id: MessageId;
+  readonly persistent: boolean;
+  readonly priority: number;
+  /** As `enqueued` has them. */
+  readonly dueMs: number;
+  readonly dueClock: ClockKind;
+  readonly timing: EntryTiming | null;
+}
+
+/** An administrator moved the message to another queue, under another id; its retries, availability and expiry go with it [spec 5.2]. */
+export interface Requeued {
+  readonly kind: 'requeued';
+  readonly id: MessageId;
+  readonly newId: MessageId;
+  readonly persistent: boolean;
+  readonly queue: number;
+  /** The queue it came from, by number: for tools. */
+  readonly from: number;
+  /** Wall instant of the move: its time on a queue sorted by time, when it has none. */
+  readonly atMs: number;
+}
+
 /**
  * A transaction's part in this space is complete and waits for the outcome, which the transaction log knows [DESIGN 6]. The messages it
  * enqueued follow at once (`enqueued` records), those it took as `joined`.
@@ -196,6 +221,17 @@ export interface BranchEnded {
   readonly branch: number;
   readonly transaction: TransactionId;
   readonly committed: boolean;
+}
+
+/** An administrator ended a prepared branch by his own decision, whatever the transaction comes to; or that has been compared with it. */
+export interface Heuristic {
+  readonly kind: 'heuristic';
+  readonly transaction: TransactionId;
+  /** The log that knows the outcome: 32 hexadecimal digits. */
+  readonly tlog: string;
+  readonly committed: boolean;
+  /** The outcome is known, and nobody need remember this any more. */
+  readonly compared: boolean;
 }
 
 /** A transaction with work in this space alone committed: for those who ask later. */
@@ -247,11 +283,14 @@ export type LoggedEvent =
   | Retried
   | Moved
   | ProvenanceSet
+  | Changed
+  | Requeued
   | BranchPrepared
   | Joined
   | BranchEnded
   | Committed
-  | OutcomesBegin;
+  | OutcomesBegin
+  | Heuristic;
 export type VolatileEvent = Locked | Unlocked | Held | Due;
 export type Event = LoggedEvent | VolatileEvent;
 
@@ -277,6 +316,7 @@ export function isLogged(event: Event): event is Exclude<LoggedEvent, Enqueued> 
     case 'branchEnded':
     case 'committed':
     case 'outcomesBegin':
+    case 'heuristic':
       return true;
     default:
       return event.persistent;

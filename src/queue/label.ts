@@ -21,6 +21,12 @@ export function compareLabels(a: Uint8Array, b: Uint8Array): number {
   return a.length - b.length;
 }
 
+/** The same where there may be none: that sorts after all. */
+export function compareEnds(a: Uint8Array | null, b: Uint8Array | null): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return compareLabels(a, b);
+}
+
 /** A label after `low` and before `high`; null: no bound on that side. `low` must sort before `high`. */
 export function labelBetween(low: Uint8Array | null, high: Uint8Array | null): Uint8Array {
   if (low === null) return high === null ? Uint8Array.of(ZERO_HEAD, 0) : beside(high, -1);

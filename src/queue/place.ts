@@ -3,8 +3,9 @@
 import { NONE } from '../base/column.ts';
 import type { PlaceCommand } from './command.ts';
 import type { EventSink, Position } from './event.ts';
-import { compareLabels, LABEL_BYTES_MAX, labelBetween, labelsBetween } from './label.ts';
+import { compareEnds, compareLabels, LABEL_BYTES_MAX, labelBetween, labelsBetween } from './label.ts';
 import type { Queue } from './queue.ts';
+import { hasSameKeys } from './sort-keys.ts';
 import type { QueueSpace } from './space.ts';
 
 /** Neighbours on each side in the first window. */
@@ -149,7 +150,9 @@ function neighbour(
   const sameGroup =
     other.top === standing.top &&
     other.base.epoch === standing.base.epoch &&
-    other.base.counter === standing.base.counter;
+    other.base.counter === standing.base.counter &&
+    // An administrator may have changed the message's values since others were put before it.
+    (other.top || hasSameKeys(queue, other, standing));
   return sameGroup && !isBase(space, found, other) ? found : NONE;
 }
 
@@ -157,12 +160,6 @@ function neighbour(
 function isBase(space: QueueSpace, entry: number, { base }: Position): boolean {
   const { epoch, counter } = space.id(entry);
   return base.epoch === epoch && base.counter === counter;
-}
-
-/** No label sorts after all. */
-function compareEnds(a: Uint8Array | null, b: Uint8Array | null): number {
-  if (a === null || b === null) return Number(a === null) - Number(b === null);
-  return compareLabels(a, b);
 }
 
 function labelOf(space: QueueSpace, entry: number): Uint8Array | null {

@@ -18,6 +18,9 @@ export class Queue {
   /** Its order. */
   readonly before: Before;
   readonly sortsByTime: boolean;
+  /** The words of its order that are sort keys, most significant first. */
+  readonly sortKeys: readonly string[];
+  readonly isLifo: boolean;
   /** DELAYED entries. */
   readonly due: readonly [Agenda, Agenda];
   /** READY and DELAYED entries that expire. */
@@ -71,7 +74,10 @@ export class Queue {
     this.number = number;
     this.attributes = attributes;
     this.before = parts.before;
-    this.sortsByTime = attributes.order.includes('time');
+    const words = attributes.order.split(',');
+    this.sortsByTime = words.includes('time');
+    this.isLifo = words.includes('lifo');
+    this.sortKeys = words.filter((word) => word !== 'fifo' && word !== 'lifo');
     this.due = parts.due;
     this.expiry = parts.expiry;
   }

@@ -20,6 +20,7 @@ import {
 import { Branches, type Branch, type EntryList } from './branches.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
+import { Heuristics } from './heuristics.ts';
 import { LiveUnits } from './live-units.ts';
 import { MemoryArea } from './memory-area.ts';
 import { corridKey, idKeyOf, type MessageId } from './message.ts';
@@ -62,6 +63,7 @@ export class QueueSpace {
   private readonly queuesByNumber: (Queue | undefined)[] = [];
   readonly branches = new Branches();
   readonly outcomes = new Outcomes();
+  readonly heuristics = new Heuristics();
   /** Entries that became deliverable on queues where someone waits; the engine empties it. */
   readonly offers: number[] = [];
   /** Bytes of the records of queued messages: what is live in the log. */

@@ -1,6 +1,7 @@
 // What a record says, as names and values for people and programs: ids as clients see them, queues by name, instants as dates.
 // Invariant: names and values are one flat object, the same for lines and for JSON. It must not know batches.
 import { formatTransactionId } from '../base/transaction-id.ts';
+import type { AdminEvent } from '../engine/admin-record.ts';
 import type { BranchEvent } from '../engine/branch-record.ts';
 import { decodeMessage } from '../engine/message-record.ts';
 import { CLOCK, MEMBER, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
@@ -67,6 +68,10 @@ export function fieldsOf(
         ...whereItIs(space, event.id),
         ...provenanceFields(event.provenance, space),
       };
+    case 'changed':
+    case 'requeued':
+    case 'heuristic':
+      return adminFields(event, space);
     case 'placed': {
       const { base, top, priority, label } = event.position;
       const place = label === null ? {} : { label: `0x${Buffer.from(label).toString('hex')}` };
@@ -91,6 +96,31 @@ export function fieldsOf(
       return { name: event.attributes.name, nextQueue: event.nextQueue, attributes: event.attributes };
     default:
       return branchFields(event, space);
+  }
+}
+
+function adminFields(event: AdminEvent, space: QueueSpace): Fields {
+  switch (event.kind) {
+    case 'changed':
+      return {
+        id: msgidText(space.spaceId, event.id),
+        ...whereItIs(space, event.id),
+        priority: event.priority,
+        ...dueFields(event),
+        ...(event.timing === null ? {} : timingFields(event.timing)),
+      };
+    case 'requeued':
+      return {
+        id: msgidText(space.spaceId, event.id),
+        newId: msgidText(space.spaceId, event.newId),
+        from: queueName(space, event.from),
+        queue: queueName(space, event.queue),
+        at: wallText(event.atMs),
+      };
+    default: {
+      const { kind: _kind, transaction, ...rest } = event;
+      return { transaction: formatTransactionId(transaction), ...rest };
+    }
   }
 }
 

@@ -234,10 +234,10 @@ class Salvage {
 
   /** The definition of a queue that an event names may have been lost: it stands further on, or is made up. */
   private async defineFor(event: LoggedEvent): Promise<void> {
-    if (event.kind !== 'enqueued' && event.kind !== 'moved') return;
+    if (event.kind !== 'enqueued' && event.kind !== 'moved' && event.kind !== 'requeued') return;
     const { queue } = event;
     if (this.state.queueByNumber(queue) !== undefined || this.doomed.has(queue)) return;
-    if (event.kind === 'moved' && this.state.entryById(event.id) === NONE) return;
+    if (event.kind !== 'enqueued' && this.state.entryById(event.id) === NONE) return;
     const { plan, report } = this.parts;
     const known = plan.queues.get(queue);
     const attributes = known ?? { ...QUEUE_DEFAULTS, name: `LOST_QUEUE_${queue}` };

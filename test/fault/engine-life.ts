@@ -222,10 +222,12 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     heartbeatMs: 0,
   };
   const { blockTimeMs } = limits;
+  const known = { transactionOf: transactions.ofBranch.bind(transactions), isCommitted: () => false };
   const admin = new AdminRequests({
     spaces: () => tmqueue.spaces(),
     servers: () => [],
     device: () => undefined,
+    transactions: known,
     ulog: SILENT,
   });
   const roles = {

@@ -8,10 +8,18 @@ import { deflateRawSync } from 'node:zlib';
 import { tpinit, TPQ, TPQCTL, typed, type Context } from '../../clients/typescript/index.ts';
 import { Daemon } from '../../src/boot/daemon.ts';
 import { SystemClock } from '../../src/boot/system-clock.ts';
+import { changeMessages, type MessageChange } from '../../src/engine/message-change.ts';
+import { openSpace } from '../../src/engine/open-space.ts';
+import type { Queue } from '../../src/queue/queue.ts';
+import { EVERYTHING } from '../../src/queue/selection.ts';
 import { parseDomain } from '../../src/ubb/domain.ts';
 import { planHost } from '../../src/ubb/plan.ts';
+import { nodeFileIo } from '../../src/wal/local/file-io.ts';
+import { openLocalLog } from '../../src/wal/local/local-log.ts';
+import { PageCache } from '../../src/wal/local/page-cache.ts';
 import { FORMAT_VERSION } from '../../src/wal/local/frame.ts';
 import { markedFirst } from '../../src/wal/local/segment.ts';
+import { properties } from '../support/queue-values.ts';
 import { missingIn } from '../support/golden-space.ts';
 
 const SEGMENT_BYTES = 64 * 1024;
@@ -54,6 +62,7 @@ try {
     await writeOver(ctx);
     await after(ctx);
   });
+  await administer();
   await life(async (ctx) => {
     await put(ctx, 'STRING', 'of the second life', {});
   });
@@ -70,7 +79,7 @@ try {
     LATE: ['later', 'expires in 2286', 'put over both'],
     ERRQ: ['too often', 'too often later'],
     CHURN: [],
-    SHORT: [],
+    SHORT: ['moved by an administrator'],
   };
   const golden = {
     format: FORMAT_VERSION,
@@ -125,6 +134,30 @@ async function after(ctx: Context): Promise<void> {
     await ctx.tpdequeue('GOLDEN', queue, null, null, 0);
     await ctx.tpabort();
   }
+}
+
+/** What administrators do to messages and prepared branches. */
+async function administer(): Promise<void> {
+  const clock = new SystemClock();
+  const pages = new PageCache(1);
+  const log = { dir: space, clock, ulog: SILENT, io: nodeFileIo, pages, segmentBytes: SEGMENT_BYTES };
+  const ports = { clock, ulog: SILENT, soon: setImmediate, runCommand: (): void => {} };
+  const engine = await openSpace(await openLocalLog(log), new AbortController().signal, ports);
+  const change = async (qname: string, what: MessageChange): Promise<void> => {
+    const queue = engine.space.queue(qname) as Queue;
+    const order = { queue, criteria: EVERYTHING, change: what };
+    await new Promise((resolve) => changeMessages(engine, { ...order, done: resolve }));
+  };
+  await change('STRING', { kind: 'values', values: { priority: 60, expiry: 'none' } });
+  const message = { properties: properties({}), terms: null, data: Buffer.from('moved by an administrator') };
+  engine.enqueue({ qname: 'CHURN', ...message, work: null });
+  await change('CHURN', { kind: 'move', to: engine.space.queue('SHORT') as Queue });
+  const work = engine.openWork();
+  engine.enqueue({ qname: 'CHURN', ...message, work });
+  engine.prepared.promise(work);
+  engine.prepared.prepare(work, { transaction: { start: 1, serial: 1 }, tlog: '0123456789abcdef'.repeat(2) });
+  engine.prepared.decideHeuristically(work.branch, false);
+  await engine.close();
 }
 
 async function life(work: (ctx: Context) => Promise<void>): Promise<void> {

@@ -36,6 +36,10 @@ class Lines implements LineSource {
     return work();
   }
 
+  takeBreak(): boolean {
+    return false;
+  }
+
   close(): void {}
 }
 

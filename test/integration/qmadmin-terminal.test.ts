@@ -70,7 +70,7 @@ it.skipIf(!hasPty)('a dialogue', async () => {
   await pty.type('\r', /-- RETURN: go on, q: no more -- $/);
   await pty.type('q\r', /> $/);
   await pty.type('page off\r', /paginate is off[^]*> $/);
-  await pty.type('help\r', /not yet supported: [^]*> $/);
+  await pty.type('help\r', /a comment[^]*> $/);
 
   // The end of the input in a dialogue does nothing; at the prompt it leaves.
   await pty.type('qspacedestroy SPACE1\r', /Really destroy queue space SPACE1\? [^]*: $/);

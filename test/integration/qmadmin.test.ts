@@ -254,6 +254,7 @@ describe('the command line', () => {
 
       Options:
         -V, --version  output the version number
+        --json         print each listing as JSON lines, for programs
         -h, --help     display help for command
 
       Commands come from the terminal, or one a line from a pipe or file.

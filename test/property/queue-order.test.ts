@@ -7,6 +7,8 @@ import type { Enqueued, Position } from '../../src/queue/event.ts';
 import { compareLabels } from '../../src/queue/label.ts';
 import type { MessageId } from '../../src/queue/message.ts';
 import { standingOf } from '../../src/queue/place.ts';
+import type { Queue } from '../../src/queue/queue.ts';
+import { compareStandings, firstBehind, standingIn } from '../../src/queue/standing.ts';
 import { QueueSpace } from '../../src/queue/space.ts';
 import { properties, queueAttributes } from '../support/queue-values.ts';
 
@@ -55,9 +57,34 @@ test('comparing entries is comparing their places, values and arrivals', () => {
       ([a, b]) => isBefore(a, b) !== compare(order, seen(space, a), seen(space, b)) < 0,
     );
     expect(wrong).toEqual([]);
+    const queue = space.queue('Q')!;
+    const [standing, inOrder] = [
+      entries.map((entry) => standingIn(space, entry)),
+      entriesInOrder(space, queue),
+    ];
+    const apart = all.filter(([a, b]) => {
+      const [placeA, placeB] = [standing[entries.indexOf(a)]!, standing[entries.indexOf(b)]!];
+      return isBefore(a, b) !== compareStandings(queue, placeA, placeB) < 0;
+    });
+    expect(apart).toEqual([]);
+    // Behind one that has gone comes the one that came behind it.
+    inOrder.forEach((entry, i) => {
+      const place = standingIn(space, entry);
+      expect(firstBehind(space, queue, place)).toBe(inOrder[i + 1] ?? 0);
+      const id = space.id(entry);
+      apply(space, { kind: 'removed', id, persistent: true, reason: 1 });
+      expect(firstBehind(space, queue, place)).toBe(inOrder[i + 1] ?? 0);
+    });
   });
   fc.assert(property, { numRuns: 100 });
 });
+
+function entriesInOrder(space: QueueSpace, queue: Queue): number[] {
+  const found: number[] = [];
+  for (let entry = space.firstReady(queue); entry !== 0; entry = space.unheldAfter(queue, entry))
+    found.push(entry);
+  return found;
+}
 
 interface Seen extends Position {
   readonly id: MessageId;

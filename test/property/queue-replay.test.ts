@@ -32,6 +32,7 @@ class Harness {
     this.run({ kind: 'defineQueue', attributes: queueAttributes('A', { retries: 2, delayS: 5 }) });
     this.run({ kind: 'defineQueue', attributes: queueAttributes('B', { retries: 0 }) });
     this.run({ kind: 'defineQueue', attributes: queueAttributes('E') });
+    this.run({ kind: 'defineQueue', attributes: queueAttributes('T', { order: 'priority,time,lifo' }) });
   }
 
   run(command: Parameters<typeof decide>[1]): number {
@@ -83,6 +84,21 @@ class Harness {
     return branch;
   }
 
+  /** An administrator changes what is first on a queue, or moves it to another. */
+  administer(qname: string, by: number): void {
+    const queue = this.space.queue(qname) as Queue;
+    const entry = this.space.anyUnheld(queue);
+    if (entry === 0) return;
+    const now = { nowMs: this.now, wallMs: this.now };
+    const time = { clock: ((by >> 2) & 1) as 0 | 1, seconds: by >> 3 };
+    const other = (this.space.queue(qname === 'A' ? 'T' : 'A') as Queue).number;
+    if (by % 4 === 0)
+      this.run({ kind: 'requeue', entry, queue: other, newId: this.newId(), wallMs: this.now });
+    else if (by % 4 === 1) this.run({ kind: 'change', entry, values: { priority: 1 + (by >> 2) }, ...now });
+    else if (by % 4 === 2) this.run({ kind: 'change', entry, values: { availability: time }, ...now });
+    else this.run({ kind: 'change', entry, values: { expiry: time.seconds === 0 ? 'none' : time }, ...now });
+  }
+
   end(index: number, commit: boolean): void {
     const branch = this.open.splice(index % Math.max(1, this.open.length), 1)[0];
     if (branch === undefined) return;
@@ -114,6 +130,7 @@ function contents(space: QueueSpace): unknown[] {
       out.push([
         keyOf(id),
         entries.retries.get(entry),
+        space.messages.priority.get(entries.message.get(entry)),
         bytes === null ? '' : Buffer.from(bytes).toString('hex'),
         space.provenanceOf(entry),
       ]);
@@ -136,7 +153,7 @@ const step = fc.oneof(
     weight: 5,
     arbitrary: fc.tuple(
       fc.constant('deq' as const),
-      fc.constantFrom('A', 'B', 'E'),
+      fc.constantFrom('A', 'B', 'E', 'T'),
       fc.integer({ min: 0, max: 39 }),
     ),
   },
@@ -150,6 +167,14 @@ const step = fc.oneof(
       fc.constant('move' as const),
       fc.constantFrom('A', 'B', 'E'),
       fc.integer({ min: 0, max: 2 }),
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.tuple(
+      fc.constant('admin' as const),
+      fc.constantFrom('A', 'B', 'E', 'T'),
+      fc.integer({ min: 0, max: 127 }),
     ),
   },
   {
@@ -168,6 +193,7 @@ function lived(steps: readonly Step[]): Harness {
     else if (kind === 'deq') live.dequeue(what, { corrid: number % 5, tx: number >> 3 });
     else if (kind === 'end') live.end(number, what);
     else if (kind === 'move') live.move(what, ['A', 'B', 'E'][number] as string);
+    else if (kind === 'admin') live.administer(what, number);
     else live.now += number;
   }
   return live;

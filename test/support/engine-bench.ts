@@ -12,7 +12,6 @@ import { openMemoryLog, type MemoryLog, type MemoryLogOptions } from '../../src/
 import { ManualClock } from './manual-clock.ts';
 import { properties, queueAttributes, spaceAttributes } from './queue-values.ts';
 
-const ulog = { info: () => {}, warn: () => {}, error: () => {} };
 const SLICE = 3;
 const TURNS_MAX = 200;
 
@@ -63,6 +62,8 @@ export class Bench {
   readonly clock = new ManualClock();
   readonly log: MemoryLog;
   engine!: SpaceEngine;
+  /** What the operator was warned of. */
+  readonly warned: string[] = [];
   private due: (() => void)[] = [];
 
   constructor(options: Partial<MemoryLogOptions> = {}) {
@@ -74,6 +75,8 @@ export class Bench {
     const due: (() => void)[] = [];
     this.due = due;
     const soon = (run: () => void): void => void due.push(run);
+    const warn = (message: string): void => void this.warned.push(message);
+    const ulog = { info: () => {}, warn, error: () => {} };
     const ports = { clock: this.clock, ulog, soon, runCommand: () => {} };
     this.engine = await openSpace(this.log, new AbortController().signal, ports);
     this.engine.endings.sliceEntries = SLICE;

@@ -36,9 +36,14 @@ export function reachableDevice(path: string): ReachableDevice {
   return new ReachableDevice({ local: localDevice(path), connect: connectTo, io: nodeFileIo });
 }
 
-export async function runLines(lines: LineSource, device: DevicePort): Promise<Ran> {
+export async function runLines(
+  lines: LineSource,
+  device: DevicePort,
+  options: { json?: boolean } = {},
+): Promise<Ran> {
   const ran = { out: [] as string[], err: [] as string[], system: [] as string[] };
   const session = new Session({
+    ...options,
     lines,
     device,
     out: (line) => ran.out.push(line),
@@ -53,9 +58,13 @@ export async function runLines(lines: LineSource, device: DevicePort): Promise<R
 }
 
 /** Lines as an array, or a text as it stands. */
-export function runScript(script: readonly string[] | string | Uint8Array, device: DevicePort): Promise<Ran> {
+export function runScript(
+  script: readonly string[] | string | Uint8Array,
+  device: DevicePort,
+  options: { json?: boolean } = {},
+): Promise<Ran> {
   const text = Array.isArray(script) ? script.map((line) => `${line}\n`).join('') : script;
-  return runLines(pipe(typeof text === 'string' ? Buffer.from(text) : (text as Uint8Array)), device);
+  return runLines(pipe(typeof text === 'string' ? Buffer.from(text) : (text as Uint8Array)), device, options);
 }
 
 /** The bytes in pieces of this size; 0: in one. */

@@ -167,6 +167,114 @@ describe.each([true, false])('the end of a large prepared branch, committed: %s'
   });
 });
 
+describe('a heuristic decision', () => {
+  it.each([true, false])(
+    '(commit %s) is there after a crash in any turn, or the branch is as before',
+    async (commit) => {
+      const after = commit ? '0 7 []' : '6 1 []';
+      const found = new Set<string>();
+      for (const [turns, keepInFlight] of CASES) {
+        const { bench, branch } = await prepared();
+        const { code, batch } = bench.engine.prepared.decideHeuristically(branch, commit);
+        expect([code, bench.engine.prepared.list()]).toEqual([QME.OK, []]);
+        const over = bench.end(batch);
+        for (let i = 0; i < turns; i++) await bench.turn();
+        await bench.crash(keepInFlight);
+        await recovered(bench);
+        found.add(standing(bench));
+        if (over.state === 'released') expect(standing(bench)).toBe(after);
+        expect(bench.engine.space.heuristics.size).toBe(standing(bench) === after ? 1 : 0);
+      }
+      expect([...found].toSorted()).toEqual([after, '0 1 [6 6]'].toSorted());
+    },
+  );
+
+  it('is remembered over checkpoints and by the log alone, and forgotten when the outcome has been compared', async () => {
+    for (const committed of [true, false]) {
+      const { bench, branch } = await prepared({ segmentBytes: 16 * 1024 });
+      bench.engine.prepared.decideHeuristically(branch, false);
+      await bench.settle();
+      for (let i = 0; i < 200; i++) {
+        bench.put('x'.repeat(1000), { qname: 'ERR' });
+        bench.take('ERR');
+        await bench.turn();
+      }
+      const checkpoint = bench.engine.checkpoint();
+      await bench.settle();
+      await checkpoint;
+      await bench.crash(true);
+      expect(bench.engine.space.heuristics.list()).toMatchObject([{ ...AS, committed: false }]);
+      for (const { id } of await bench.log.snapshots.list()) await bench.log.snapshots.remove(id);
+      await bench.crash(true);
+      expect(bench.engine.space.heuristics.list()).toMatchObject([{ ...AS, committed: false }]);
+      const other = await recovered(bench, { tlog: 'f'.repeat(32), committed });
+      expect([other, bench.engine.space.heuristics.size]).toEqual([[], 1]);
+      const warned = await recovered(bench, { tlog: AS.tlog, committed });
+      expect(warned.filter((text) => text.startsWith('heuristic hazard'))).toHaveLength(committed ? 1 : 0);
+      await bench.crash(true);
+      expect(bench.engine.space.heuristics.size).toBe(0);
+    }
+  });
+
+  it('is compared with an outcome that comes later, and not undone by it', async () => {
+    const { bench, branch } = await prepared();
+    bench.engine.prepared.decideHeuristically(branch, false);
+    bench.engine.prepared.end(branch, true);
+    await bench.settle();
+    expect([standing(bench), bench.engine.space.heuristics.size]).toEqual(['6 1 []', 0]);
+    expect(bench.warned.join()).toMatch(
+      /was rolled back in queue space S by an administrator, .* was committed/,
+    );
+  });
+
+  it('that a crash cut off can be carried out, and not turned round', async () => {
+    for (const [turns] of CASES) {
+      const { bench, branch } = await prepared();
+      bench.engine.prepared.decideHeuristically(branch, false);
+      for (let i = 0; i < turns; i++) await bench.turn();
+      await bench.crash(true);
+      const [left] = bench.engine.prepared.list();
+      if (left !== undefined && bench.engine.space.heuristics.size > 0) {
+        expect(bench.engine.prepared.decideHeuristically(left, true).code).toBe(QME.QMESHARE);
+        expect(bench.engine.prepared.decideHeuristically(left, false).code).toBe(QME.OK);
+        await bench.settle();
+        expect(standing(bench)).toBe('6 1 []');
+      }
+    }
+  });
+
+  it('is refused when the log has no room to remember it', async () => {
+    const { bench, branch } = await prepared({ roomBytes: 20_000 });
+    while (bench.engine.journal.reserve(16));
+    expect(bench.engine.prepared.decideHeuristically(branch, true).code).toBe(QME.QMENOSPACE);
+    expect(bench.engine.prepared.list()).toEqual([branch]);
+  });
+});
+
+/** What a start with this transaction log does with prepared branches; returns what it warned of. */
+async function recovered(bench: Bench, log?: { tlog: string; committed: boolean }): Promise<string[]> {
+  const twoPhase = new TwoPhase();
+  const { clock } = bench;
+  const ports = { clock, ulog: { info: () => {}, warn: () => {}, error: () => {} }, soon: setImmediate };
+  if (log !== undefined) {
+    const { signal } = new AbortController();
+    twoPhase.tlog = await openTlog(openMemoryLog({ clock }), signal, {
+      ...ports,
+      newIdentity: () => log.tlog,
+    });
+    const { spaceId, name } = bench.engine.space;
+    const participants = [{ spaceId, name }];
+    const held = { released: () => {}, failed: () => {} };
+    if (log.committed && twoPhase.tlog.promise(participants))
+      twoPhase.tlog.decide({ transaction: AS.transaction, participants }, held);
+  }
+  bench.warned.length = 0;
+  const done = twoPhase.recover([bench.engine], ports.ulog);
+  await bench.settle();
+  await done;
+  return bench.warned;
+}
+
 describe('the preamble of a log', () => {
   it('does not name a branch whose outcome is said before it', async () => {
     const { bench, branch } = await prepared({ segmentBytes: 16 * 1024 });

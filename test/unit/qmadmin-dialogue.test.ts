@@ -271,6 +271,24 @@ describe('at a terminal', () => {
     expect(await namesOf(device)).toEqual(['Q']);
   });
 
+  it('Ctrl-C while a command runs is for that command, and once', async () => {
+    const input = new PassThrough();
+    const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
+    const lines = new TerminalLines({ input, output } as unknown as {
+      input: ReadStream;
+      output: WriteStream;
+    });
+    input.write('qlist\r');
+    expect(await lines.next('> ')).toMatchObject({ kind: 'line', text: 'qlist' });
+    expect(lines.takeBreak()).toBe(false);
+    input.write('\u0003');
+    await eventually(() => lines.takeBreak());
+    expect(lines.takeBreak()).toBe(false);
+    input.write('qinfo\r');
+    expect(await lines.next('> ')).toMatchObject({ kind: 'line', text: 'qinfo' });
+    lines.close();
+  });
+
   it('pasted lines are carried out one after the other', async () => {
     const device = await deviceWithSpace();
     const ran = await type(device, [

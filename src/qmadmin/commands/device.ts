@@ -1,5 +1,5 @@
 // The device list: crdl, chdl, dsdl, lidl, livtoc [spec 5.2, 8.1].
-import { formatTable } from '../listing.ts';
+import { printJson, printTable } from '../listing.ts';
 import { command, FLAG } from '../command.ts';
 import { freePages, placedExtents, RefusedError } from '../port.ts';
 import { devicePath, LONG_MAX, number } from '../values.ts';
@@ -61,15 +61,10 @@ export const livtoc = command<object, object>({
   options: {},
   async run(shell) {
     const contents = await shell.device.contents();
-    const rows = placedExtents(contents).map(({ space, index, offset, pages }) => [
-      quoteWord(space),
-      String(index),
-      quoteWord(contents.entries[index]?.device ?? ''),
-      String(offset),
-      String(pages),
-    ]);
-    for (const line of formatTable([['TABLE', 'INDEX', 'DEVICE', 'OFFSET', 'PAGES'], ...rows]))
-      shell.print(line);
+    const rows = placedExtents(contents).map(({ space, index, offset, pages }) => {
+      return [{ name: space }, index, { name: contents.entries[index]?.device ?? '' }, offset, pages];
+    });
+    printTable(shell, ['TABLE', 'INDEX', 'DEVICE', 'OFFSET', 'PAGES'], rows);
   },
 });
 
@@ -82,19 +77,23 @@ export const lidl = command<{ dlindex?: number }, object>({
   async run(shell, { dlindex }) {
     const contents = await shell.device.contents();
     const rows = contents.entries.map(({ device, offset, pages }, index) => [
-      String(index),
-      quoteWord(device),
-      String(offset),
-      String(pages),
+      index,
+      { name: device },
+      offset,
+      pages,
     ]);
     if (dlindex !== undefined && rows[dlindex] === undefined) {
       throw new RefusedError(`the device list has no entry ${dlindex}; it has ${rows.length}`);
     }
     const shown = dlindex === undefined ? rows : rows.slice(dlindex, dlindex + 1);
-    for (const line of formatTable([['INDEX', 'DEVICE', 'OFFSET', 'PAGES'], ...shown])) shell.print(line);
+    printTable(shell, ['INDEX', 'DEVICE', 'OFFSET', 'PAGES'], shown);
     if (!shell.verbose) return;
     const taken = new Map<string, number>();
     for (const { space, pages } of contents.extents) taken.set(space, (taken.get(space) ?? 0) + pages);
+    if (shell.json) {
+      const extents = [...taken].map(([space, pages]) => ({ space, pages }));
+      return printJson(shell, { extents, free: freePages(contents) });
+    }
     for (const [space, pages] of taken) shell.print(`taken by ${quoteWord(space)}: ${pages} pages`);
     shell.print(`free: ${freePages(contents)} pages`);
   },

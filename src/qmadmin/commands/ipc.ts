@@ -1,7 +1,7 @@
 // What of a queue space is in memory: ipcs, ipcrm [spec 5.2, 8.2]. There are no System V resources here; a space that a process has open is
 // the same thing, and what removing it loses is the same too: the non-persistent messages.
 import { command, FLAG } from '../command.ts';
-import { formatTable } from '../listing.ts';
+import { printTable, type Cell } from '../listing.ts';
 import { RefusedError, type SpaceUse } from '../port.ts';
 import { quoteWord } from '../words.ts';
 import { closeHere, EXISTING_SPACE } from './space.ts';
@@ -22,14 +22,14 @@ export const ipcs = command<{ space?: string }, object>({
         `queue space ${quoteWord(space)} does not exist on device ${quoteWord(shell.device.path)}`,
       );
     }
-    for (const line of formatTable([COLUMNS, ...shown.map(rowOf)])) shell.print(line);
+    printTable(shell, COLUMNS, shown.map(rowOf));
   },
 });
 
-function rowOf(use: SpaceUse): string[] {
+function rowOf(use: SpaceUse): Cell[] {
   const { name, state, ipcKey, messages, nonPersistentMessages, nonPersistentBytes, transactions } = use;
   const counts = [ipcKey, messages, nonPersistentMessages, nonPersistentBytes, transactions];
-  return [quoteWord(name), state, ...counts.map((count) => (state === 'closed' ? '-' : String(count)))];
+  return [{ name }, state, ...counts.map((count) => (state === 'closed' ? null : count))];
 }
 
 export const ipcrm = command<{ space: string }, { f?: boolean; y?: boolean }>({

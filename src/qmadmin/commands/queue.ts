@@ -3,6 +3,7 @@ import { QUEUE_DEFAULTS, type QueueAttributes } from '../../queue/attributes.ts'
 import { parseExpiry, parseOrder, parseOutOfOrder, parseThreshold } from '../../queue/words.ts';
 import { thresholdProblem, type Threshold } from '../../queue/words.ts';
 import { command, FLAG, type Arguments, type Options, type Shell } from '../command.ts';
+import { printJson } from '../listing.ts';
 import { RefusedError, type QueueChanges, type QueueView } from '../port.ts';
 import {
   highLimit,
@@ -153,6 +154,10 @@ export const qinfo = command<{ name?: string }, object>({
   async run(shell, { name }) {
     const views = name === undefined ? await openSpaceOf(shell).queues() : [await queueOf(shell, name)];
     for (const view of views) {
+      if (shell.json) {
+        printJson(shell, jsonOf(view, shell.verbose));
+        continue;
+      }
       shell.print(summaryOf(view));
       if (shell.verbose) for (const line of parametersOf(view.attributes)) shell.print(`  ${line}`);
     }
@@ -233,6 +238,10 @@ async function queueOf(shell: Shell, name: string): Promise<QueueView> {
   const found = await space.queue(name);
   if (found !== undefined) return found;
   throw new RefusedError(`queue space ${quoteWord(space.name)} has no queue ${quoteWord(name)}`);
+}
+
+function jsonOf({ attributes, ...counts }: QueueView, verbose: boolean): object {
+  return { queue: attributes.name, ...counts, ...(verbose ? attributes : {}) };
 }
 
 /** Scripts take the third field of the line that contains `NAME:` [spec 5.7]. */

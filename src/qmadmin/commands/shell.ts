@@ -1,6 +1,6 @@
 // The conveniences of the shell itself: echo, verbose, paginate, history, help, quit [spec 5.1].
 import { command, synopsis, type Command, type Shell } from '../command.ts';
-import { NOT_YET } from '../not-yet.ts';
+import { printJson } from '../listing.ts';
 import { RefusedError } from '../port.ts';
 import { onOrOff } from '../values.ts';
 
@@ -51,7 +51,10 @@ export const history = command<object, object>({
   arguments: {},
   options: {},
   run(shell) {
-    for (const [i, line] of shell.history.entries()) shell.print(`${i + 1}  ${line}`);
+    for (const [i, line] of shell.history.entries()) {
+      if (shell.json) printJson(shell, { number: i + 1, line });
+      else shell.print(`${i + 1}  ${line}`);
+    }
   },
 });
 
@@ -86,6 +89,11 @@ export const help = command<{ command?: string }, object>({
   options: {},
   run(shell, { command: name }) {
     const shown = name === undefined ? shell.commands : [named(shell, name)];
+    if (shell.json) {
+      for (const one of shown)
+        printJson(shell, { name: one.name, synopsis: synopsis(one), summary: one.summary });
+      return;
+    }
     for (const one of shown) {
       shell.print(synopsis(one));
       shell.print(`    ${one.summary}`);
@@ -95,7 +103,6 @@ export const help = command<{ command?: string }, object>({
       shell.print(words);
       shell.print(`    ${summary}`);
     }
-    shell.print(`not yet supported: ${Object.keys(NOT_YET).join(', ')}`);
   },
 });
 

@@ -3,7 +3,7 @@
 import { PAGE_BYTES } from '../../queue/attributes.ts';
 import { SEGMENT_BYTES_DEFAULT } from '../../wal/local/segment.ts';
 import { command, FLAG } from '../command.ts';
-import { formatTable } from '../listing.ts';
+import { printTable } from '../listing.ts';
 import { LONG_MAX, number } from '../values.ts';
 import { quoteWord } from '../words.ts';
 import {
@@ -94,7 +94,10 @@ export const qsize = command<SizeAnswers, SpaceOptions>({
       msgs * MESSAGE_BYTES + queues * QUEUE_BYTES + trans * TRANSACTION_BYTES + nonPersistentBytes;
     const disk = 2 * pages * PAGE_BYTES + SEGMENTS * SEGMENT_BYTES_DEFAULT + msgs * CHECKPOINT_BYTES;
     // Nothing is shared between processes: the daemon keeps a queue space in its own memory.
-    const row = [memory, nonPersistentBytes, disk, 0].map(String);
-    for (const line of formatTable([['MEMORY', 'NONPERSIST', 'DISK', 'SEMAPHORES'], row])) shell.print(line);
+    printTable(
+      shell,
+      ['MEMORY', 'NONPERSIST', 'DISK', 'SEMAPHORES'],
+      [[memory, nonPersistentBytes, disk, 0]],
+    );
   },
 });

@@ -1,7 +1,7 @@
 // Queue spaces: qspacecreate, qspacelist, qopen, qclose [spec 5.2, 5.3].
 import { SPACE_DEFAULTS, type SpaceAttributes } from '../../queue/attributes.ts';
 import { LogError } from '../../wal/log-store.ts';
-import { formatTable } from '../listing.ts';
+import { printTable, type Cell } from '../listing.ts';
 import { command, type Arguments, type Option, type Options, type Shell } from '../command.ts';
 import { RefusedError, type SpaceChanges, type SpacePort } from '../port.ts';
 import { errorQueueName, LONG_MAX, memory, number, spaceName, yesOrNo } from '../values.ts';
@@ -140,7 +140,7 @@ export const qspacelist = command<{ name?: string }, object>({
   options: {},
   async run(shell, { name }) {
     const spaces = name === undefined ? await shell.device.spaces() : [{ name }];
-    const rows: string[][] = [];
+    const rows: Cell[][] = [];
     const unread: string[] = [];
     for (const { name: one } of spaces) {
       try {
@@ -153,7 +153,7 @@ export const qspacelist = command<{ name?: string }, object>({
       }
     }
     const header = shell.verbose ? [...COLUMNS, ...MORE_COLUMNS] : COLUMNS;
-    for (const line of formatTable([header, ...rows])) shell.print(line);
+    printTable(shell, header, rows);
     if (unread.length > 0) throw new RefusedError(unread.join('; '));
   },
 });
@@ -162,7 +162,7 @@ function attributesIn(shell: Shell, name: string): Promise<SpaceAttributes> {
   return shell.space?.name === name ? shell.space.attributes() : shell.device.attributes(name);
 }
 
-function rowOf(space: SpaceAttributes, verbose: boolean): string[] {
+function rowOf(space: SpaceAttributes, verbose: boolean): Cell[] {
   const { ipcKey, pages, queues, transactions, processes, messages } = space;
   const {
     actions,
@@ -175,10 +175,15 @@ function rowOf(space: SpaceAttributes, verbose: boolean): string[] {
     overflowBytes,
   } = space;
   const row = [
-    quoteWord(space.name),
-    ...[ipcKey, pages, queues, transactions, processes, messages].map(String),
-    quoteWord(space.errorQueue),
-    String(space.blocking),
+    { name: space.name },
+    ipcKey,
+    pages,
+    queues,
+    transactions,
+    processes,
+    messages,
+    { name: space.errorQueue },
+    space.blocking,
   ];
   if (!verbose) return row;
   const more = [
@@ -191,7 +196,7 @@ function rowOf(space: SpaceAttributes, verbose: boolean): string[] {
     filterBytes,
     overflowBytes,
   ];
-  return [...row, ...more.map(String)];
+  return [...row, ...more];
 }
 
 export const qopen = command<{ name: string }, object>({

@@ -17,6 +17,7 @@ import {
   type SpaceUse,
 } from '../port.ts';
 import { quoteWord } from '../words.ts';
+import { readDecisions } from './decisions.ts';
 import { LocalSpace } from './local-space.ts';
 
 export type LocalPorts = SpacePorts;
@@ -125,9 +126,13 @@ export class LocalDevice implements DevicePort {
     await this.take();
     try {
       return await this.files.open(name, (engine) => {
-        const open = new LocalSpace(name, engine, () => {
-          this.opened.delete(name);
-          this.give();
+        const open = new LocalSpace(name, {
+          engine,
+          readDecisions: () => readDecisions(this.ports.io, this.path),
+          closed: () => {
+            this.opened.delete(name);
+            this.give();
+          },
         });
         this.opened.set(name, open);
         return open;

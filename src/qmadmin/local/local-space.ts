@@ -8,20 +8,44 @@ import { redriveTerms } from '../../engine/redrive-terms.ts';
 import type { SpaceEngine } from '../../engine/space-engine.ts';
 import type { QueueAttributes, SpaceAttributes } from '../../queue/attributes.ts';
 import type { Queue } from '../../queue/queue.ts';
-import { RefusedError, type QueueChanges, type QueueView, type Redriven, type SpacePort } from '../port.ts';
 import { quoteWord } from '../words.ts';
+import type { Decisions } from '../../xa/decisions.ts';
+import {
+  RefusedError,
+  type ChangeCounts,
+  type ChangeOrder,
+  type ListOrder,
+  type MessagePage,
+  type QueueChanges,
+  type QueueView,
+  type Redriven,
+  type SpacePort,
+  type TransactionView,
+} from '../port.ts';
+import { changeMessages, endTransaction, listMessages, transactions, type IsDecided } from './messages.ts';
+
+export interface SpaceParts {
+  readonly engine: SpaceEngine;
+  /** What the device's transaction logs say. */
+  readonly readDecisions: () => Promise<Decisions[]>;
+  /** Gives the device free. */
+  readonly closed: () => void;
+}
 
 export class LocalSpace implements SpacePort {
   readonly name: string;
   readonly isServed = false;
   readonly engine: SpaceEngine;
-  /** Gives the device free. */
-  private readonly closed: () => void;
+  /** What the device's transaction logs say, once it was asked for. */
+  private decisions: Promise<Decisions[]> | null = null;
+  private readonly readDecisions: SpaceParts['readDecisions'];
+  private readonly closed: SpaceParts['closed'];
 
-  constructor(name: string, engine: SpaceEngine, closed: () => void) {
+  constructor(name: string, parts: SpaceParts) {
     this.name = name;
-    this.engine = engine;
-    this.closed = closed;
+    this.engine = parts.engine;
+    this.closed = parts.closed;
+    this.readDecisions = parts.readDecisions;
   }
 
   get failed(): boolean {
@@ -98,6 +122,28 @@ export class LocalSpace implements SpacePort {
     return new Promise((resolve) => {
       this.engine.redrives.begin(terms, resolve);
     });
+  }
+
+  listMessages(order: ListOrder): Promise<MessagePage> {
+    return listMessages(this.engine, order);
+  }
+
+  changeMessages(order: ChangeOrder): Promise<ChangeCounts> {
+    return changeMessages(this.engine, order);
+  }
+
+  async transactions(decided: boolean): Promise<TransactionView[]> {
+    return transactions(this.engine, await this.isDecided(), decided);
+  }
+
+  async endTransaction(index: number, committed: boolean): Promise<void> {
+    return endTransaction(this.engine, await this.isDecided(), { index, committed });
+  }
+
+  private async isDecided(): Promise<IsDecided> {
+    this.decisions ??= this.readDecisions();
+    const logs = await this.decisions;
+    return (prepared) => logs.some((decisions) => decisions.choose(prepared) === 'commit');
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@
 // administration are one method each, through `ask`.
 import { ADMIN, type AdminVerb, LIMIT } from '../../../proto/codes.ts';
 import { isQueueInfo, isSpaceInfo, type QueueInfo } from '../../../proto/admin.ts';
+import { isChangeInfo } from '../../../proto/message-admin.ts';
 import type { Members } from '../../../proto/message.ts';
 import { isRedriveInfo, isRedriveItem, type RedriveOptions } from '../../../proto/redrive.ts';
 import {
@@ -10,8 +11,20 @@ import {
   type QueueAttributes,
   type SpaceAttributes,
 } from '../../queue/attributes.ts';
-import { RefusedError, type QueueChanges, type QueueView, type Redriven, type SpacePort } from '../port.ts';
+import {
+  RefusedError,
+  type ChangeCounts,
+  type ChangeOrder,
+  type ListOrder,
+  type MessagePage,
+  type QueueChanges,
+  type QueueView,
+  type Redriven,
+  type SpacePort,
+  type TransactionView,
+} from '../port.ts';
 import { type Answer, type Link, LostError, unexpected } from './link.ts';
+import { changeMembers, listMembers, messageOf, transactionOf } from './remote-messages.ts';
 
 export class RemoteSpace implements SpacePort {
   readonly name: string;
@@ -66,6 +79,36 @@ export class RemoteSpace implements SpacePort {
   async destroyQueue(name: string, purge: boolean): Promise<number> {
     const { members } = await this.ask(ADMIN.QDESTROY, name, { purge });
     return Number(members['count'] ?? 0);
+  }
+
+  async listMessages(order: ListOrder): Promise<MessagePage> {
+    const { members, items } = await this.ask(ADMIN.MSGLIST, order.queue, listMembers(order));
+    const { cursor } = members;
+    if (typeof cursor !== 'string') throw unexpected();
+    return { messages: items.map(messageOf), cursor: cursor === '' ? null : cursor };
+  }
+
+  async changeMessages(order: ChangeOrder): Promise<ChangeCounts> {
+    const { members } = await this.ask(ADMIN.MSGCHANGE, order.queue, changeMembers(order));
+    if (isChangeInfo(members)) return members;
+    throw unexpected();
+  }
+
+  async transactions(decided: boolean): Promise<TransactionView[]> {
+    const found: TransactionView[] = [];
+    for (let after = 0, more = true; more;) {
+      const { members, items } = await this.ask(ADMIN.TRANLIST, '', { after, decided });
+      const page = items.map(transactionOf);
+      found.push(...page);
+      const last = Math.max(after, ...page.map(({ index }) => index ?? 0));
+      more = members['more'] === true && last > after;
+      after = last;
+    }
+    return found;
+  }
+
+  async endTransaction(index: number, commit: boolean): Promise<void> {
+    await this.ask(ADMIN.TRANEND, '', { index, commit });
   }
 
   async redrive(qname: string, options: RedriveOptions): Promise<Redriven> {

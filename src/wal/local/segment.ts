@@ -38,9 +38,12 @@ export function spaceDirectoryName(space: string): string {
   return name === LOCK_FILE ? `%4C${name.slice(1)}` : name;
 }
 
+/** Directories of transaction logs on a device begin with it. */
+export const TLOG_PREFIX = '.tlog-';
+
 /** The directory of a transaction log on its device: no queue space has such a name. */
 export function tlogDirectoryName(name: string): string {
-  return `.tlog-${spaceDirectoryName(name)}`;
+  return `${TLOG_PREFIX}${spaceDirectoryName(name)}`;
 }
 
 /** The queue space whose directory this is, or null: any other file of a device. */

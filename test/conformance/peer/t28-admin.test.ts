@@ -4,13 +4,23 @@ import { beforeAll, describe, expect } from 'vitest';
 import { type Context, TPQ } from '../../../clients/typescript/index.ts';
 import { CliProcess } from '../../integration/cli-process.ts';
 import { daemonForAll } from '../../support/in-process.ts';
+import { collect } from '../../support/collect.ts';
 import { code, domain, send, SPACE } from '../q/support.ts';
 import { inTransaction, scenario, up } from './support.ts';
 
 const daemon = daemonForAll(
   domain([
     {
-      queues: ['TESTA', 'TESTB', 'TESTC', 'BINQ', { name: 'LTESTA', order: 'lifo' }, 'TESTREPLY', 'TESTFAIL'],
+      queues: [
+        'TESTA',
+        'TESTB',
+        'TESTC',
+        'BINQ',
+        'BINQ2',
+        { name: 'LTESTA', order: 'lifo' },
+        'TESTREPLY',
+        'TESTFAIL',
+      ],
     },
   ]),
 );
@@ -52,6 +62,19 @@ describe('administration', () => {
     expect(listed.map(([name]) => name)).toContain('TESTA');
   });
 
+  scenario('T28-09', async () => {
+    for (const n of up(1, 3)) await send(ctx, 'TESTC', `TEST HELLO ${n}`);
+    const ids: string[] = [];
+    for await (const { msgid } of ctx.admin(SPACE).messages('TESTC')) ids.push(msgid);
+    expect(ids).toHaveLength(3);
+    const msgid = ids.at(-1) ?? '';
+    const shown: string[] = [];
+    for await (const { data } of ctx.admin(SPACE).messages('TESTC', { msgid, dataBytes: 100 }))
+      shown.push(Buffer.from(data.join(''), 'hex').toString());
+    expect(shown).toEqual(['TEST HELLO 3']);
+    expect(await ctx.admin(SPACE).purge('TESTC')).toBe(3);
+  });
+
   scenario('T28-10', async () => {
     const msgid = await putBinary('BINQ');
     const dump = JSON.parse(await dequeue('BINQ', '--msgid', msgid, '--peek', '--json')) as object;
@@ -62,6 +85,30 @@ describe('administration', () => {
       failurequeue: 'TESTFAIL',
     });
     expect(await ctx.admin(SPACE).purge('BINQ')).toBe(1);
+  });
+
+  scenario('T28-13', async () => {
+    const hex = (await putBinary('BINQ')).slice(2);
+    const admin = ctx.admin(SPACE);
+    const msgid = Buffer.from(hex, 'hex').toString();
+    const to = { action: 'move', queue: 'BINQ2' } as const;
+    expect(await admin.changeMessages('BINQ', { msgid }, to)).toEqual({ changed: 1, held: 0 });
+    const [moved, ...others] = await collect(admin.messages('BINQ2', { dataBytes: 100 }));
+    expect(others).toEqual([]);
+    expect(moved).toMatchObject({
+      data: ['0001020304050607'],
+      replyqueue: 'TESTREPLY',
+      failurequeue: 'TESTFAIL',
+    });
+    const newId = moved?.msgid ?? '';
+    expect(newId).not.toBe(msgid);
+    const dump = await dequeue('BINQ2', '--msgid', `0x${Buffer.from(newId).toString('hex')}`, '--json');
+    expect(JSON.parse(dump)).toMatchObject({
+      hex: '0001020304050607',
+      replyqueue: 'TESTREPLY',
+      failurequeue: 'TESTFAIL',
+    });
+    expect((await admin.info('BINQ')).messages + (await admin.info('BINQ2')).messages).toBe(0);
   });
 
   scenario('T28-11', async () => {
