@@ -64,10 +64,15 @@ export class ServiceManager {
     return this.look();
   }
 
+  /** Everything was said. */
+  get isQuiet(): boolean {
+    return this.running === null;
+  }
+
   /** Resolves when everything was said, or after so many milliseconds. */
   async close(withinMs: number): Promise<void> {
     this.timer?.cancel();
-    if (this.running === null) return;
+    if (this.isQuiet) return;
     const { clock } = this.ports;
     await new Promise<void>((resolve) => {
       const timer = clock.setTimer(clock.monoMs() + withinMs, resolve);

@@ -12,7 +12,7 @@ interface Scene {
   readonly clock: ManualClock;
   readonly readiness: Readiness;
   readonly service: ServiceManager;
-  /** Waits for so many lines. */
+  /** Waits for so many lines, and for the end of who said them: the clock that a test moves limits that too. */
   readonly said: (count: number) => Promise<string[]>;
 }
 
@@ -36,7 +36,7 @@ function scene(more: NodeJS.ProcessEnv = {}): Scene {
   const said = (count: number): Promise<string[]> =>
     eventually(() => {
       const lines = existsSync(notes) ? readFileSync(notes, 'utf8').trim().split('\n') : [];
-      return lines.length >= count && lines;
+      return lines.length >= count && service.isQuiet && lines;
     });
   return { clock, readiness, service, said };
 }
