@@ -199,6 +199,7 @@ export const ADMIN = {
   QSPACEOPEN: 42,
   IPCRM: 43,
   QREDRIVE: 60,
+  SRVLIST: 20,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 

@@ -5,10 +5,12 @@ import { ADMIN, type AdminVerb, LIMIT, OP, QME, TPERRNO } from '../../proto/code
 import {
   isQueueInfo,
   isServerInfo,
+  isServerLine,
   isSpaceInfo,
   type QueueInfo,
   type QueueSettings,
   type ServerInfo,
+  type ServerLine,
   type SpaceInfo,
 } from '../../proto/admin.ts';
 import { isMemberName } from '../../proto/members.ts';
@@ -199,6 +201,36 @@ export async function controlServer(
   const reply = await ask(operation, { op: OP.ADMIN, id: 0, verb, qspace: '', qname: '', members });
   if (isServerInfo(reply.members)) return reply.members;
   throw unexpected(operation);
+}
+
+/** The servers of the daemon's machine, in the order of its configuration. */
+export interface ServerList {
+  readonly lmid: string;
+  readonly servers: readonly ServerLine[];
+}
+
+/** SRVLIST, page by page. */
+export async function listServers(ask: AskAdmin): Promise<ServerList> {
+  const operation = 'listServers';
+  const servers: ServerLine[] = [];
+  for (;;) {
+    const members = { skip: servers.length };
+    const reply = await ask(operation, {
+      op: OP.ADMIN,
+      id: 0,
+      verb: ADMIN.SRVLIST,
+      qspace: '',
+      qname: '',
+      members,
+    });
+    const { lmid, more } = reply.members;
+    for (const item of reply.items) {
+      if (!isServerLine(item)) throw unexpected(operation);
+      servers.push(item);
+    }
+    if (typeof lmid !== 'string' || (more === true && reply.items.length === 0)) throw unexpected(operation);
+    if (more !== true) return { lmid, servers };
+  }
 }
 
 interface Asked {

@@ -6,7 +6,14 @@ import type { ServerInfo } from '../../proto/admin.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
-import { type AdminAnswer, type AdminQuestion, controlServer, QueueAdmin } from './admin.ts';
+import {
+  type AdminAnswer,
+  type AdminQuestion,
+  controlServer,
+  listServers,
+  QueueAdmin,
+  type ServerList,
+} from './admin.ts';
 import { type ConnectSocket, connectTcp } from './byte-socket.ts';
 import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
@@ -358,6 +365,11 @@ export class Context extends Initiator {
     const request = { op: OP.ADMIN, id: 0, verb, qspace, qname, members } as const;
     const { members: answered, items } = await this.askAdmin('administer', request);
     return { members: answered, items };
+  }
+
+  /** The servers of the daemon's configuration on its machine, and which forwarders are up. */
+  listServers(): Promise<ServerList> {
+    return listServers(this.askAdmin.bind(this));
   }
 
   private async askAdmin(operation: string, request: Admin, signal?: AbortSignal): Promise<AdminReply> {

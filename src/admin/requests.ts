@@ -25,6 +25,8 @@ export interface AdminPorts {
   readonly servers: () => readonly KnownServer[];
   /** A device that the daemon holds, by the path by which it calls it. */
   readonly device: (path: string) => HostedDevice | undefined;
+  /** Of this machine. */
+  readonly lmid: string;
   readonly ulog: Ulog;
 }
 
@@ -75,7 +77,7 @@ export class AdminRequests {
 
   constructor(ports: AdminPorts) {
     this.ports = ports;
-    this.servers = new ServerRequests(ports.servers);
+    this.servers = new ServerRequests(ports.servers, ports.lmid);
     this.devices = new DeviceRequests(ports.device);
   }
 

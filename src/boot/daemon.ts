@@ -292,6 +292,7 @@ export class Daemon {
       spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
       servers: () => servers,
       device: (path) => this.hosted.find(path),
+      lmid: plan.lmid,
       ulog,
     });
     const roles = {

@@ -19,8 +19,8 @@ const ELSEWHERE: Readonly<Record<Exclude<ServerPlan['kind'], 'tmqforward'>, stri
 };
 
 export function knownServers(plan: HostPlan, forwarders: readonly PlacedForwarder[]): KnownServer[] {
-  return plan.servers.map(({ name, kind, group, srvid, max }) => {
-    const known = { name, group, srvid, max };
+  return plan.servers.map(({ name, kind, group, srvid, min, max }) => {
+    const known = { name, kind, group, srvid, min, max };
     if (kind !== 'tmqforward') {
       return { ...known, control: { failure: TPERRNO.TPEPROTO, why: ELSEWHERE[kind] } };
     }
@@ -37,6 +37,7 @@ export function knownServers(plan: HostPlan, forwarders: readonly PlacedForwarde
       control: {
         start: (id) => forwarder.startOne(id),
         stop: (id, onStopped) => forwarder.stopOne(id, onStopped),
+        running: () => forwarder.running(),
       },
     };
   });

@@ -114,6 +114,13 @@ export class Tmqforward {
     });
   }
 
+  /** The ids of those that are up, or about to be again. */
+  running(): number[] {
+    return this.instances
+      .filter(({ forwarder, next }) => forwarder !== null || next !== null)
+      .map(({ srvid }) => srvid);
+  }
+
   statistics(): ForwarderStatistics {
     const { srvgrp, srvid, queues, instances } = this.options;
     const running = this.instances.filter(({ forwarder }) => forwarder !== null).length;

@@ -226,6 +226,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     spaces: () => tmqueue.spaces(),
     servers: () => [],
     device: () => undefined,
+    lmid: 'SITE1',
     ulog: SILENT,
   });
   const roles = {

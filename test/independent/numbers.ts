@@ -105,6 +105,7 @@ export const VERB = {
   QSPACEINFO: 9,
   SRVSTART: 10,
   SRVSTOP: 11,
+  SRVLIST: 20,
 } as const;
 
 /** Call flags. */
