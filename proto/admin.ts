@@ -134,6 +134,19 @@ export interface ServerLine {
   readonly why: string;
 }
 
+/** What RELOAD came to: `refused` is answered with faults, and nothing has changed. */
+export type ReloadOutcome = 'applied' | 'unchanged' | 'refused';
+
+/** One thing that RELOAD changed, found strange, or refused. */
+export interface ReloadItem {
+  readonly kind: 'changed' | 'note' | 'fault';
+  readonly text: string;
+  /** Of a fault: where it is; line 0: the whole file. Else '' and 0. */
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
 type Kind = 'string' | 'number' | 'boolean' | 'list';
 type Table<T> = Readonly<Record<keyof T, Kind>>;
 
@@ -227,6 +240,14 @@ const SERVER_LINE: Table<ServerLine> = {
   why: 'string',
 };
 const SERVER_KINDS: readonly unknown[] = ['tmqforward', 'tmqueue', 'wsl', 'system', 'application'];
+const RELOAD_ITEM: Table<ReloadItem> = {
+  kind: 'string',
+  text: 'string',
+  file: 'string',
+  line: 'number',
+  column: 'number',
+};
+const RELOAD_KINDS: readonly unknown[] = ['changed', 'note', 'fault'];
 const SERVER_STATES: readonly unknown[] = ['started', 'running', 'stopped', 'down'];
 
 export const QUEUE_INFO_NAMES: readonly string[] = Object.keys(QUEUE_INFO);
@@ -256,6 +277,14 @@ export function isServerInfo(members: Members): members is Members & ServerInfo 
 
 export function isServerLine(members: Members): members is Members & ServerLine {
   return fits(members, SERVER_LINE) && SERVER_KINDS.includes(members['kind']);
+}
+
+export function isReloadItem(members: Members): members is Members & ReloadItem {
+  return fits(members, RELOAD_ITEM) && RELOAD_KINDS.includes(members['kind']);
+}
+
+export function isReloadOutcome(value: unknown): value is ReloadOutcome {
+  return value === 'applied' || value === 'unchanged' || value === 'refused';
 }
 
 function fits(members: Members, table: Readonly<Record<string, Kind>>): boolean {

@@ -200,6 +200,7 @@ export const ADMIN = {
   IPCRM: 43,
   QREDRIVE: 60,
   SRVLIST: 20,
+  RELOAD: 21,
 } as const;
 export type AdminVerb = (typeof ADMIN)[keyof typeof ADMIN];
 

@@ -4,11 +4,15 @@
 import { ADMIN, type AdminVerb, LIMIT, OP, QME, TPERRNO } from '../../proto/codes.ts';
 import {
   isQueueInfo,
+  isReloadItem,
+  isReloadOutcome,
   isServerInfo,
   isServerLine,
   isSpaceInfo,
   type QueueInfo,
   type QueueSettings,
+  type ReloadItem,
+  type ReloadOutcome,
   type ServerInfo,
   type ServerLine,
   type SpaceInfo,
@@ -231,6 +235,35 @@ export async function listServers(ask: AskAdmin): Promise<ServerList> {
     if (typeof lmid !== 'string' || (more === true && reply.items.length === 0)) throw unexpected(operation);
     if (more !== true) return { lmid, servers };
   }
+}
+
+/** What RELOAD came to, and each thing that it changed, found strange, or refused. */
+export interface ReloadAnswer {
+  readonly outcome: ReloadOutcome;
+  readonly items: readonly ReloadItem[];
+  /** So many items more than an answer holds; the daemon's log has them. */
+  readonly unlisted: number;
+}
+
+/** RELOAD. */
+export async function reloadConfiguration(ask: AskAdmin, file: string | undefined): Promise<ReloadAnswer> {
+  const operation = 'reload';
+  const members = membersOf(operation, { file });
+  const reply = await ask(operation, {
+    op: OP.ADMIN,
+    id: 0,
+    verb: ADMIN.RELOAD,
+    qspace: '',
+    qname: '',
+    members,
+  });
+  const { outcome, unlisted } = reply.members;
+  if (!isReloadOutcome(outcome) || typeof unlisted !== 'number') throw unexpected(operation);
+  const items = reply.items.map((item) => {
+    if (!isReloadItem(item)) throw unexpected(operation);
+    return item;
+  });
+  return { outcome, items, unlisted };
 }
 
 interface Asked {

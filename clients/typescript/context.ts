@@ -12,6 +12,8 @@ import {
   controlServer,
   listServers,
   QueueAdmin,
+  type ReloadAnswer,
+  reloadConfiguration,
   type ServerList,
 } from './admin.ts';
 import { type ConnectSocket, connectTcp } from './byte-socket.ts';
@@ -370,6 +372,15 @@ export class Context extends Initiator {
   /** The servers of the daemon's configuration on its machine, and which forwarders are up. */
   listServers(): Promise<ServerList> {
     return listServers(this.askAdmin.bind(this));
+  }
+
+  /**
+   * The daemon reads its configuration again, all or nothing; resolves when the messages under way of forwarders that changed are done.
+   * @param file another one, in the folder of the one it was started with
+   * @throws TPEPROTO another one is under way; QMEINVAL
+   */
+  reload(file?: string): Promise<ReloadAnswer> {
+    return reloadConfiguration(this.askAdmin.bind(this), file);
   }
 
   private async askAdmin(operation: string, request: Admin, signal?: AbortSignal): Promise<AdminReply> {

@@ -15,7 +15,15 @@ export {
   TPU,
 } from '../../proto/codes.ts';
 export type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
-export type { QueueInfo, QueueSettings, ServerInfo, ServerLine, SpaceInfo } from '../../proto/admin.ts';
+export type {
+  QueueInfo,
+  QueueSettings,
+  ReloadItem,
+  ReloadOutcome,
+  ServerInfo,
+  ServerLine,
+  SpaceInfo,
+} from '../../proto/admin.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {
@@ -28,6 +36,7 @@ export {
   type QueueOptions,
   type QueuePage,
   type Redriven,
+  type ReloadAnswer,
   type ServerList,
 } from './admin.ts';
 export { carray, json, mbstring, type Received, string, typed, TypedBuffer, xml, xOctet } from './buffer.ts';

@@ -17,6 +17,7 @@ import { changedAttributes, nameFault } from './attributes.ts';
 import { DeviceRequests, type HostedDevice, isAboutDevices } from './devices.ts';
 import { pageOfNames } from './page.ts';
 import { redriveOptions, redriveReply } from './redrive.ts';
+import { type Reload, ReloadRequests } from './reload.ts';
 import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
 import { queueView, spaceView, type NamedSpace } from './views.ts';
 
@@ -27,6 +28,7 @@ export interface AdminPorts {
   readonly device: (path: string) => HostedDevice | undefined;
   /** Of this machine. */
   readonly lmid: string;
+  readonly reload: Reload;
   readonly ulog: Ulog;
 }
 
@@ -74,11 +76,13 @@ export class AdminRequests {
   private readonly ports: AdminPorts;
   private readonly servers: ServerRequests;
   private readonly devices: DeviceRequests;
+  private readonly reload: ReloadRequests;
 
   constructor(ports: AdminPorts) {
     this.ports = ports;
     this.servers = new ServerRequests(ports.servers, ports.lmid);
     this.devices = new DeviceRequests(ports.device);
+    this.reload = new ReloadRequests(ports.reload);
   }
 
   handle(client: Client, request: Admin): void {
@@ -89,6 +93,7 @@ export class AdminRequests {
     const said = (what: string): void => this.ports.ulog.info(what, fieldsOf({ client, request }));
     if (isAboutServers(verb)) return this.servers.handle({ client, request, refuse, said });
     if (isAboutDevices(verb)) return this.devices.handle({ client, request, refuse, said });
+    if (verb === ADMIN.RELOAD) return this.reload.handle({ client, request, refuse, said });
     if (qspace === '') return refuse(TPERRNO.TPEINVAL, 'the name of the queue space is empty');
     const space = this.find(qspace);
     if (space === undefined) {

@@ -9,6 +9,7 @@ import { EXIT, report } from './exit.ts';
 import { init, type InitOptions, SAMPLES } from './init.ts';
 import { collectEndpoints, parseEndpoint, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
 import { addRedrive } from './redrive.ts';
+import { addReload } from './reload.ts';
 import { addServer } from './server.ts';
 import { start, type StartOptions } from './start.ts';
 import { stat, type StatOptions } from './stat.ts';
@@ -51,6 +52,7 @@ function program(done: (work: Promise<number>) => void): Command {
   addRedrive(tmqueue, done, CONNECT);
   addTop(tmqueue, done, CONNECT);
   addServer(tmqueue, done, CONNECT);
+  addReload(tmqueue, done, CONNECT);
   addWal(tmqueue, done);
   addBackup(tmqueue, done);
   return tmqueue;

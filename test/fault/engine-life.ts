@@ -227,6 +227,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     servers: () => [],
     device: () => undefined,
     lmid: 'SITE1',
+    reload: () => Promise.resolve({ outcome: 'unchanged', items: [] }),
     ulog: SILENT,
   });
   const roles = {

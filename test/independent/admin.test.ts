@@ -65,5 +65,10 @@ it('a forwarder is stopped and started by its id; what is none is refused', asyn
   expect(lines).toContainEqual(expect.objectContaining({ kind: 'tmqueue', running: [], srvid: 20 }));
   const [, rest] = await control(VERB.SRVLIST, { skip: lines.length - 1 });
   expect(rest).toEqual(lines.slice(-1));
+  // It was started from a file, which has not changed.
+  expect(await control(VERB.RELOAD, {})).toEqual([{ outcome: 'unchanged', unlisted: 0 }, []]);
+  const [refused, faults] = await control(VERB.RELOAD, { file: '/elsewhere/ubbconfig' });
+  expect(refused).toEqual({ outcome: 'refused', unlisted: 0 });
+  expect(faults).toMatchObject([{ kind: 'fault', file: '/elsewhere/ubbconfig', line: 0, column: 0 }]);
   await expect(control(VERB.SRVLIST, { srvid: 100 })).rejects.toMatchObject(refusal(QME.INVAL));
 });

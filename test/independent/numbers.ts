@@ -106,6 +106,7 @@ export const VERB = {
   SRVSTART: 10,
   SRVSTOP: 11,
   SRVLIST: 20,
+  RELOAD: 21,
 } as const;
 
 /** Call flags. */
