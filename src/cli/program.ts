@@ -9,6 +9,8 @@ import { EXIT, report } from './exit.ts';
 import { init, type InitOptions, SAMPLES } from './init.ts';
 import { collectEndpoints, parseEndpoint, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
 import { addRedrive } from './redrive.ts';
+import { addExport } from './export.ts';
+import { addImport } from './import.ts';
 import { addReload } from './reload.ts';
 import { addServer } from './server.ts';
 import { start, type StartOptions } from './start.ts';
@@ -53,6 +55,8 @@ function program(done: (work: Promise<number>) => void): Command {
   addTop(tmqueue, done, CONNECT);
   addServer(tmqueue, done, CONNECT);
   addReload(tmqueue, done, CONNECT);
+  addExport(tmqueue, done, CONNECT);
+  addImport(tmqueue, done, CONNECT);
   addWal(tmqueue, done);
   addBackup(tmqueue, done);
   return tmqueue;
