@@ -317,7 +317,7 @@ it.each([
 
 it(
   '`tmqueue reload`: what it prints, its exit codes, and a kill -9 right after it',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const { config } = folderWith(ubbText(one({ queues: ['Q'] })));
     const daemon = await startCli(config, '--listen', '127.0.0.1:0');

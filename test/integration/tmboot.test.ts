@@ -184,7 +184,7 @@ const queue = (name: string, cmd: string): { name: string; more: string } => ({
 describe('as a threshold command', () => {
   it(
     'tmboot -i and tmboot -s, with nothing more, reach the daemon that ran them',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async () => {
       const spaces = [
         {
@@ -210,18 +210,18 @@ describe('as a threshold command', () => {
       });
       let said = '';
       daemon.stdout.on('data', (chunk) => (said += String(chunk)));
-      const address = await eventually(() => /\/\/\S+/.exec(said)?.[0], 20_000);
+      const address = await eventually(() => /\/\/\S+/.exec(said)?.[0], 60_000);
       const ctx = await tpinit({ address });
       onTestFinished(() => ctx.tpterm());
       const seen: unknown[] = [];
       for (const name of ['A', 'B']) await ctx.tpadvertise(name, (call) => void seen.push(call.data));
       const up = async (): Promise<number> =>
         (await ctx.listServers()).servers.reduce((sum, { running }) => sum + running.length, 0);
-      await eventually(async () => (await up()) === 0, 20_000);
+      await eventually(async () => (await up()) === 0, 60_000);
       await put(ctx, 'A', 'of A');
-      await eventually(() => seen.includes('of A'), 20_000);
+      await eventually(() => seen.includes('of A'), 60_000);
       await put(ctx, 'B', 'of B');
-      await eventually(() => seen.includes('of B'), 20_000);
+      await eventually(() => seen.includes('of B'), 60_000);
     },
   );
 });
