@@ -119,6 +119,34 @@ export interface ServerInfo {
   readonly state: 'started' | 'running' | 'stopped' | 'down';
 }
 
+/** A line of *SERVERS of this machine, as SRVLIST tells it. */
+export interface ServerLine {
+  readonly name: string;
+  readonly group: string;
+  /** Its instances have the ids srvid .. srvid + max - 1; min of them start with the daemon. */
+  readonly srvid: number;
+  readonly min: number;
+  readonly max: number;
+  readonly kind: 'tmqforward' | 'tmqueue' | 'wsl' | 'system' | 'application';
+  /** The ids that are up; of a forwarder only. */
+  readonly running: readonly string[];
+  /** Why SRVSTART and SRVSTOP refuse it; '' where they do not. */
+  readonly why: string;
+}
+
+/** What RELOAD came to: `refused` is answered with faults, and nothing has changed. */
+export type ReloadOutcome = 'applied' | 'unchanged' | 'refused';
+
+/** One thing that RELOAD changed, found strange, or refused. */
+export interface ReloadItem {
+  readonly kind: 'changed' | 'note' | 'fault';
+  readonly text: string;
+  /** Of a fault: where it is; line 0: the whole file. Else '' and 0. */
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
 export type Kind = 'string' | 'number' | 'boolean' | 'list';
 export type Table<T> = Readonly<Record<keyof T, Kind>>;
 
@@ -201,6 +229,25 @@ const SPACE_USE: Table<SpaceUseInfo> = {
 const SPACE_STATES: readonly unknown[] = ['served', 'open', 'closed'];
 
 const SERVER_INFO: Table<ServerInfo> = { name: 'string', group: 'string', srvid: 'number', state: 'string' };
+const SERVER_LINE: Table<ServerLine> = {
+  name: 'string',
+  group: 'string',
+  srvid: 'number',
+  min: 'number',
+  max: 'number',
+  kind: 'string',
+  running: 'list',
+  why: 'string',
+};
+const SERVER_KINDS: readonly unknown[] = ['tmqforward', 'tmqueue', 'wsl', 'system', 'application'];
+const RELOAD_ITEM: Table<ReloadItem> = {
+  kind: 'string',
+  text: 'string',
+  file: 'string',
+  line: 'number',
+  column: 'number',
+};
+const RELOAD_KINDS: readonly unknown[] = ['changed', 'note', 'fault'];
 const SERVER_STATES: readonly unknown[] = ['started', 'running', 'stopped', 'down'];
 
 export const QUEUE_INFO_NAMES: readonly string[] = Object.keys(QUEUE_INFO);
@@ -226,6 +273,18 @@ export function isSpaceUse(members: Members): members is Members & SpaceUseInfo 
 
 export function isServerInfo(members: Members): members is Members & ServerInfo {
   return fits(members, SERVER_INFO) && SERVER_STATES.includes(members['state']);
+}
+
+export function isServerLine(members: Members): members is Members & ServerLine {
+  return fits(members, SERVER_LINE) && SERVER_KINDS.includes(members['kind']);
+}
+
+export function isReloadItem(members: Members): members is Members & ReloadItem {
+  return fits(members, RELOAD_ITEM) && RELOAD_KINDS.includes(members['kind']);
+}
+
+export function isReloadOutcome(value: unknown): value is ReloadOutcome {
+  return value === 'applied' || value === 'unchanged' || value === 'refused';
 }
 
 /** Whether all members of the table are there with their types. */

@@ -199,6 +199,8 @@ export const ADMIN = {
   QSPACEOPEN: 42,
   IPCRM: 43,
   QREDRIVE: 60,
+  SRVLIST: 20,
+  RELOAD: 21,
   // About messages and transactions.
   MSGLIST: 70,
   MSGCHANGE: 71,

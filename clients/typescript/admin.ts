@@ -4,11 +4,17 @@
 import { ADMIN, type AdminVerb, LIMIT, OP, QME, TPERRNO } from '../../proto/codes.ts';
 import {
   isQueueInfo,
+  isReloadItem,
+  isReloadOutcome,
   isServerInfo,
+  isServerLine,
   isSpaceInfo,
   type QueueInfo,
   type QueueSettings,
+  type ReloadItem,
+  type ReloadOutcome,
   type ServerInfo,
+  type ServerLine,
   type SpaceInfo,
 } from '../../proto/admin.ts';
 import {
@@ -284,6 +290,65 @@ export async function controlServer(
   const reply = await ask(operation, { op: OP.ADMIN, id: 0, verb, qspace: '', qname: '', members });
   if (isServerInfo(reply.members)) return reply.members;
   throw unexpected(operation);
+}
+
+/** The servers of the daemon's machine, in the order of its configuration. */
+export interface ServerList {
+  readonly lmid: string;
+  readonly servers: readonly ServerLine[];
+}
+
+/** SRVLIST, page by page. */
+export async function listServers(ask: AskAdmin): Promise<ServerList> {
+  const operation = 'listServers';
+  const servers: ServerLine[] = [];
+  for (;;) {
+    const members = { skip: servers.length };
+    const reply = await ask(operation, {
+      op: OP.ADMIN,
+      id: 0,
+      verb: ADMIN.SRVLIST,
+      qspace: '',
+      qname: '',
+      members,
+    });
+    const { lmid, more } = reply.members;
+    for (const item of reply.items) {
+      if (!isServerLine(item)) throw unexpected(operation);
+      servers.push(item);
+    }
+    if (typeof lmid !== 'string' || (more === true && reply.items.length === 0)) throw unexpected(operation);
+    if (more !== true) return { lmid, servers };
+  }
+}
+
+/** What RELOAD came to, and each thing that it changed, found strange, or refused. */
+export interface ReloadAnswer {
+  readonly outcome: ReloadOutcome;
+  readonly items: readonly ReloadItem[];
+  /** So many items more than an answer holds; the daemon's log has them. */
+  readonly unlisted: number;
+}
+
+/** RELOAD. */
+export async function reloadConfiguration(ask: AskAdmin, file: string | undefined): Promise<ReloadAnswer> {
+  const operation = 'reload';
+  const members = membersOf(operation, { file });
+  const reply = await ask(operation, {
+    op: OP.ADMIN,
+    id: 0,
+    verb: ADMIN.RELOAD,
+    qspace: '',
+    qname: '',
+    members,
+  });
+  const { outcome, unlisted } = reply.members;
+  if (!isReloadOutcome(outcome) || typeof unlisted !== 'number') throw unexpected(operation);
+  const items = reply.items.map((item) => {
+    if (!isReloadItem(item)) throw unexpected(operation);
+    return item;
+  });
+  return { outcome, items, unlisted };
 }
 
 interface Asked {

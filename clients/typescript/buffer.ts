@@ -122,6 +122,11 @@ export function fromWire(body: TypedData): Received {
   }
 }
 
+/** The same as bytes, whatever the type. */
+export function rawFromWire({ type, subtype, data }: TypedData): Received {
+  return data === null ? { data: null, type: '', subtype: '' } : { data: ownBytes(data), type, subtype };
+}
+
 /** Whether type and subtype can be sent: at most 8 and 16 bytes [spec 3.2]. Throws TPEINVAL. */
 export function checkTypeNames(type: string, subtype: string): void {
   if (type === '' || Buffer.byteLength(type) > LIMIT.TYPE_NAME)

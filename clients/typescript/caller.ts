@@ -135,7 +135,7 @@ export abstract class Caller {
         waitMs,
       };
       this.wish = null;
-      const call = new DequeueCall({ operation, request, tx, signal: extras.signal }, ctl);
+      const call = new DequeueCall({ operation, request, tx, signal: extras.signal }, ctl, extras.raw);
       call.queue = queue;
       call.owner = this.owner;
       return this.session.submit(call).promise;

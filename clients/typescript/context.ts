@@ -6,7 +6,16 @@ import type { ServerInfo } from '../../proto/admin.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';
 import { parseAddresses } from './address.ts';
-import { type AdminAnswer, type AdminQuestion, controlServer, QueueAdmin } from './admin.ts';
+import {
+  type AdminAnswer,
+  type AdminQuestion,
+  controlServer,
+  listServers,
+  QueueAdmin,
+  type ReloadAnswer,
+  reloadConfiguration,
+  type ServerList,
+} from './admin.ts';
 import { type ConnectSocket, connectTcp } from './byte-socket.ts';
 import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
@@ -358,6 +367,20 @@ export class Context extends Initiator {
     const request = { op: OP.ADMIN, id: 0, verb, qspace, qname, members } as const;
     const { members: answered, items } = await this.askAdmin('administer', request);
     return { members: answered, items };
+  }
+
+  /** The servers of the daemon's configuration on its machine, and which forwarders are up. */
+  listServers(): Promise<ServerList> {
+    return listServers(this.askAdmin.bind(this));
+  }
+
+  /**
+   * The daemon reads its configuration again, all or nothing; resolves when the messages under way of forwarders that changed are done.
+   * @param file another one, in the folder of the one it was started with
+   * @throws TPEPROTO another one is under way; QMEINVAL
+   */
+  reload(file?: string): Promise<ReloadAnswer> {
+    return reloadConfiguration(this.askAdmin.bind(this), file);
   }
 
   private async askAdmin(operation: string, request: Admin, signal?: AbortSignal): Promise<AdminReply> {

@@ -14,7 +14,15 @@ export {
   TPQQOS,
   TPU,
 } from '../../proto/codes.ts';
-export type { QueueInfo, QueueSettings, ServerInfo, SpaceInfo } from '../../proto/admin.ts';
+export type {
+  QueueInfo,
+  QueueSettings,
+  ReloadItem,
+  ReloadOutcome,
+  ServerInfo,
+  ServerLine,
+  SpaceInfo,
+} from '../../proto/admin.ts';
 export type { RedriveInfo, RedriveItem, RedriveOptions } from '../../proto/redrive.ts';
 export type {
   ChangeInfo,
@@ -35,6 +43,8 @@ export {
   type QueueOptions,
   type QueuePage,
   type Redriven,
+  type ReloadAnswer,
+  type ServerList,
 } from './admin.ts';
 export { carray, json, mbstring, type Received, string, typed, TypedBuffer, xml, xOctet } from './buffer.ts';
 export type { AnsweredCall, BufferType, ServiceExtras } from './caller.ts';

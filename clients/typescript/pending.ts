@@ -14,7 +14,7 @@ import type {
   Return,
 } from '../../proto/message.ts';
 import { type Abortable, offAbort, onAbort } from './abort-hub.ts';
-import { fromWire, ownBytes, type Received } from './buffer.ts';
+import { fromWire, ownBytes, rawFromWire, type Received } from './buffer.ts';
 import { TpError } from './error.ts';
 import { fillCtl, type TPQCTL } from './tpqctl.ts';
 
@@ -226,16 +226,18 @@ export class EnqueueCall extends PendingCall<void> {
 
 export class DequeueCall extends PendingCall<Received> {
   private readonly ctl: TPQCTL | null;
+  private readonly raw: boolean;
 
-  constructor(options: CallOptions & { request: Dequeue }, ctl: TPQCTL | null) {
+  constructor(options: CallOptions & { request: Dequeue }, ctl: TPQCTL | null, raw = false) {
     super(options);
     this.ctl = ctl;
+    this.raw = raw;
   }
 
   protected override succeed(reply: Reply): void {
     if (reply.op !== OP.DEQUEUE) throw unexpected(this.operation);
     if (this.ctl !== null) fillCtl(this.ctl, reply.ctl);
-    this.resolve(fromWire(reply.body));
+    this.resolve(this.raw ? rawFromWire(reply.body) : fromWire(reply.body));
   }
 
   protected override errorOf(reply: ErrorReply): TpError {

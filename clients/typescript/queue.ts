@@ -30,6 +30,8 @@ export interface CallExtras {
 export interface DequeueExtras extends CallExtras {
   /** Milliseconds to wait at most with TPQWAIT; 0: as long as the daemon allows. */
   waitMs?: number | undefined;
+  /** The data as its bytes, whatever its type: for who passes messages on as they are. */
+  raw?: boolean | undefined;
 }
 
 interface QueueCaller {

@@ -25,6 +25,7 @@ import {
 } from './messages.ts';
 import { pageOfNames } from './page.ts';
 import { redriveOptions, redriveReply } from './redrive.ts';
+import { type Reload, ReloadRequests } from './reload.ts';
 import { isAboutServers, type KnownServer, ServerRequests } from './servers.ts';
 import { queueView, spaceView, type NamedSpace } from './views.ts';
 
@@ -34,6 +35,9 @@ export interface AdminPorts {
   /** A device that the daemon holds, by the path by which it calls it. */
   readonly device: (path: string) => HostedDevice | undefined;
   readonly transactions: TransactionPorts;
+  /** Of this machine. */
+  readonly lmid: string;
+  readonly reload: Reload;
   readonly ulog: Ulog;
 }
 
@@ -93,11 +97,13 @@ export class AdminRequests {
   private readonly ports: AdminPorts;
   private readonly servers: ServerRequests;
   private readonly devices: DeviceRequests;
+  private readonly reload: ReloadRequests;
 
   constructor(ports: AdminPorts) {
     this.ports = ports;
-    this.servers = new ServerRequests(ports.servers);
+    this.servers = new ServerRequests(ports.servers, ports.lmid);
     this.devices = new DeviceRequests(ports.device);
+    this.reload = new ReloadRequests(ports.reload);
   }
 
   handle(client: Client, request: Admin): void {
@@ -108,6 +114,7 @@ export class AdminRequests {
     const said = (what: string): void => this.ports.ulog.info(what, fieldsOf({ client, request }));
     if (isAboutServers(verb)) return this.servers.handle({ client, request, refuse, said });
     if (isAboutDevices(verb)) return this.devices.handle({ client, request, refuse, said });
+    if (verb === ADMIN.RELOAD) return this.reload.handle({ client, request, refuse, said });
     if (qspace === '') return refuse(TPERRNO.TPEINVAL, 'the name of the queue space is empty');
     const space = this.find(qspace);
     if (space === undefined) {

@@ -1,8 +1,9 @@
-// SRVSTART and SRVSTOP: servers of the configuration that run inside the daemon are started and stopped by their id. Owns the search among all
-// servers of this machine and the texts of refusals. Invariants: exactly one answer each; a stop is answered when the server has finished its
-// message. Must not know what a server does: boot hands in a port for each that can be started.
-import { ADMIN, OP, QME, TPERRNO } from '../../proto/codes.ts';
-import type { ServerInfo } from '../../proto/admin.ts';
+// SRVSTART, SRVSTOP and SRVLIST: servers of the configuration that run inside the daemon are started and stopped by their id, and all are
+// told of. Owns the search among all servers of this machine and the texts of refusals. Invariants: exactly one answer each; a stop is
+// answered when the server has finished its message. Must not know what a server does: boot hands in a port for each that can be started.
+import { ADMIN, LIMIT, OP, QME, TPERRNO } from '../../proto/codes.ts';
+import type { ServerInfo, ServerLine } from '../../proto/admin.ts';
+import { membersBytesMax } from '../../proto/members.ts';
 import type { Admin, Members } from '../../proto/message.ts';
 import type { Client } from '../atmi/client.ts';
 import { errorReply } from '../atmi/reply-port.ts';
@@ -14,6 +15,8 @@ export interface ServerControl {
   start(srvid: number): 'started' | 'running' | null;
   /** `onStopped` is called once, perhaps at once. */
   stop(srvid: number, onStopped: (state: 'stopped' | 'down') => void): void;
+  /** The ids that are up. */
+  running(): readonly number[];
 }
 
 /** A server of this machine's configuration. Its instances have the ids srvid .. srvid + max - 1. */
@@ -21,7 +24,9 @@ export interface KnownServer {
   readonly name: string;
   readonly group: string;
   readonly srvid: number;
+  readonly min: number;
   readonly max: number;
+  readonly kind: ServerLine['kind'];
   /** What starts and stops it, or why nothing here does. */
   readonly control: ServerControl | { readonly failure: Failure; readonly why: string };
 }
@@ -37,14 +42,16 @@ export interface ServerAsked {
 const SRVID_MAX = 30_000;
 
 export function isAboutServers(verb: number): boolean {
-  return verb === ADMIN.SRVSTART || verb === ADMIN.SRVSTOP;
+  return verb === ADMIN.SRVSTART || verb === ADMIN.SRVSTOP || verb === ADMIN.SRVLIST;
 }
 
 export class ServerRequests {
   private readonly servers: () => readonly KnownServer[];
+  private readonly lmid: string;
 
-  constructor(servers: () => readonly KnownServer[]) {
+  constructor(servers: () => readonly KnownServer[], lmid: string) {
     this.servers = servers;
+    this.lmid = lmid;
   }
 
   handle(asked: ServerAsked): void {
@@ -53,6 +60,7 @@ export class ServerRequests {
     if (request.qspace !== '' || request.qname !== '') {
       return refuse(TPERRNO.TPEINVAL, 'this verb takes neither a queue space nor a queue');
     }
+    if (request.verb === ADMIN.SRVLIST) return this.list(asked);
     const fault = memberFault(members);
     if (fault !== '') return refuse(QME.QMEINVAL, fault);
     const srvid = Number(members['srvid']);
@@ -69,6 +77,23 @@ export class ServerRequests {
     return request.verb === ADMIN.SRVSTART
       ? start(asked, { server, srvid, control })
       : stop(asked, { server, srvid, control });
+  }
+
+  /** A page of the lines, in the order of the file. */
+  private list({ client, request, refuse }: ServerAsked): void {
+    const fault = listFault(request.members);
+    if (fault !== '') return refuse(QME.QMEINVAL, fault);
+    const rest = this.servers().slice(Number(request.members['skip'] ?? 0));
+    const items: Members[] = [];
+    let bytes = 0;
+    for (const server of rest.slice(0, LIMIT.PAGE_MAX)) {
+      const item: Members = { ...lineOf(server) };
+      bytes += membersBytesMax(item);
+      if (items.length > 0 && bytes > LIMIT.PAGE_BYTES) break;
+      items.push(item);
+    }
+    const members = { lmid: this.lmid, more: items.length < rest.length };
+    return client.port.send({ op: OP.ADMIN, id: request.id, members, items });
   }
 
   private find(srvid: number, group: string): KnownServer[] {
@@ -128,6 +153,20 @@ function memberFault(members: Members): string {
   if (!fits) return `srvid: ${shown(srvid)} is not legal; legal: a number 1..${SRVID_MAX}`;
   if (group === undefined || (typeof group === 'string' && group !== '')) return '';
   return `group: ${shown(group)} is not legal; legal: the name of a group, or not given`;
+}
+
+function listFault(members: Members): string {
+  const other = Object.keys(members).find((name) => name !== 'skip');
+  if (other !== undefined) return `${other} is no member of this verb; legal: skip`;
+  const { skip = 0 } = members;
+  if (typeof skip === 'number' && skip >= 0) return '';
+  return `skip: ${shown(skip)} is not legal; legal: how many servers to pass over, 0 or more`;
+}
+
+function lineOf({ name, group, srvid, min, max, kind, control }: KnownServer): ServerLine {
+  const known = { name, group, srvid, min, max, kind };
+  if ('why' in control) return { ...known, running: [], why: control.why };
+  return { ...known, running: control.running().map(String), why: '' };
 }
 
 function shown(value: Members[string] | undefined): string {

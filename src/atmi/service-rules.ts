@@ -38,9 +38,14 @@ const DEFAULTS: ServiceValues = {
 };
 
 export class ServiceRules {
-  private readonly rules: readonly ServiceRule[];
+  private rules: readonly ServiceRule[];
 
   constructor(rules: readonly ServiceRule[] = []) {
+    this.rules = rules;
+  }
+
+  /** The configuration was read again. */
+  replace(rules: readonly ServiceRule[]): void {
     this.rules = rules;
   }
 

@@ -11,14 +11,20 @@ import { CallQueue } from './call-queue.ts';
 import type { Client } from './client.ts';
 import type { Joins } from './joins.ts';
 import type { ServiceCall } from './service-call.ts';
-import { acceptsType, priorityOf, ServiceRules, type ServiceValues } from './service-rules.ts';
+import {
+  acceptsType,
+  priorityOf,
+  type ServiceRule,
+  ServiceRules,
+  type ServiceValues,
+} from './service-rules.ts';
 
 interface Server {
   readonly client: Client;
   concurrency: number;
   outstanding: number;
   /** What *SERVICES says of it: LOAD, AUTOTRAN. */
-  readonly values: ServiceValues;
+  values: ServiceValues;
 }
 
 class Service {
@@ -51,6 +57,8 @@ interface Outstanding {
   readonly call: ServiceCall;
   readonly service: Service;
   readonly server: Server;
+  /** LOAD as it was when the call was given to the server. */
+  readonly load: number;
 }
 
 export interface ServicesOptions {
@@ -92,6 +100,14 @@ export class Services {
     else known.concurrency = concurrency;
     this.dispatchQueued(service);
     for (const run of this.watchers.get(name) ?? []) run();
+  }
+
+  /** The configuration was read again: its values count from now on, for what is offered already too. */
+  replaceRules(rules: readonly ServiceRule[]): void {
+    this.rules.replace(rules);
+    for (const { name, servers } of this.services.values()) {
+      for (const server of servers) server.values = this.rules.of(name, server.client.identity.grpname);
+    }
   }
 
   /** tpunadvertise. false: this client does not offer it (TPENOENT). Requests under way go on. */
@@ -247,7 +263,7 @@ export class Services {
     this.outstanding.delete(id);
     under.call.isAtServer = false;
     under.server.outstanding--;
-    client.load -= under.server.values.load;
+    client.load -= under.load;
     return under;
   }
 
@@ -256,9 +272,10 @@ export class Services {
     if (!this.joins.begin(call, server.values, onOver)) return this.fail(call, TPERRNO.TPENOENT);
     const id = this.nextCallId();
     server.outstanding++;
-    server.client.load += server.values.load;
+    const { load } = server.values;
+    server.client.load += load;
     call.isAtServer = true;
-    this.outstanding.set(id, { call, service, server });
+    this.outstanding.set(id, { call, service, server, load });
     this.joins.enter(call, server.client, id);
     const transaction = call.joins ?? call.auto;
     const ownMs = call.isOneWay ? Infinity : call.deadlineMs;

@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { DEFAULT_ADDRESS, LIMIT, TP_CMT, TPU } from '../../proto/codes.ts';
+import type { ReloadResult } from '../admin/reload.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
@@ -29,7 +30,10 @@ import { thisMachine, type Machine } from './machine.ts';
 import { HostedDevices } from './hosted-devices.ts';
 import { Measurements } from './measurements.ts';
 import { checkReach, isAnyHost } from './reach.ts';
-import { knownServers, type PlacedForwarder } from './servers.ts';
+import type { Loaded } from './configuration.ts';
+import { Forwarders } from './forwarders.ts';
+import { reload } from './reload.ts';
+import { knownServers } from './servers.ts';
 import { VERSION } from './version.ts';
 
 export interface DaemonOptions {
@@ -41,6 +45,8 @@ export interface DaemonOptions {
   readonly heartbeatMs?: number;
   readonly messageBytesMax?: number;
   readonly device?: DeviceOptions;
+  /** Reads the configuration again (null), or another file of its folder; not given: it cannot be read again. */
+  readonly load?: (file: string | null) => Loaded;
 }
 
 export interface DaemonPorts {
@@ -84,8 +90,12 @@ export class Daemon {
   private readonly devices: Devices;
   private readonly hosted: HostedDevices;
   private readonly timers: TimerQueue;
-  private readonly forwarders: PlacedForwarder[] = [];
+  private readonly forwarders: Forwarders;
   private readonly engines: SpaceEngine[] = [];
+  /** Those that are open, by their groups. */
+  private readonly byGroup = new Map<string, SpaceEngine>();
+  /** The one in force: it may be read again. */
+  private plan: HostPlan;
   private listener: Listener | null = null;
   private readonly startedMs: number;
   private stopping: Promise<void> | null = null;
@@ -93,6 +103,7 @@ export class Daemon {
   private constructor(options: DaemonOptions, ports: DaemonPorts) {
     const { plan } = options;
     this.options = options;
+    this.plan = plan;
     this.ports = ports;
     this.machine = ports.machine ?? thisMachine;
     this.readiness = ports.readiness ?? new Readiness();
@@ -123,6 +134,10 @@ export class Daemon {
         appdir: plan.appdir,
         address: this.ownAddress,
       });
+    this.forwarders = new Forwarders((line, engine, counters) => {
+      const shared = this.forwarderPorts(engine);
+      return new Tmqforward(shared, { ...line, srvgrp: line.group }, counters);
+    });
     this.devices = new Devices({ clock, ulog, soon, randomBytes, pid, runCommand }, options.device ?? {});
     const spaces = this.devices.spacePorts();
     this.hosted = new HostedDevices({ spaces, served: () => this.tmqueue.spaces(), ulog });
@@ -160,7 +175,7 @@ export class Daemon {
       const timeoutMs = timeoutS === 0 ? Infinity : timeoutS * 1000;
       this.tmqueue.serve({ engine, timeoutMs, name: space.name, device: space.device, aliases });
       for (const forwarder of plan.forwarders) {
-        if (forwarder.group === space.group) this.addForwarder(forwarder, engine);
+        if (forwarder.group === space.group) this.forwarders.add(forwarder, engine);
       }
     }
     await this.recover();
@@ -180,7 +195,7 @@ export class Daemon {
       this.addresses.push(await listener.listen(endpoint));
     }
     await this.devices.noteAddress(this.ownAddress === null ? null : formatAddress(this.ownAddress));
-    for (const { forwarder } of this.forwarders) forwarder.start();
+    this.forwarders.start();
     this.devices.warmUp();
     this.readiness.ready();
   }
@@ -223,6 +238,7 @@ export class Daemon {
     try {
       const engine = await this.devices.open(space, { signal: this.ports.signal, onProgress });
       this.engines.push(engine);
+      this.byGroup.set(space.group, engine);
       engine.onFailure = (error) => this.fail(`the log of queue space ${space.name}`, error);
       return engine;
     } catch (error) {
@@ -240,17 +256,23 @@ export class Daemon {
     }
   }
 
-  private addForwarder(options: HostPlan['forwarders'][number], engine: SpaceEngine): void {
+  private forwarderPorts(engine: SpaceEngine): TmqforwardPorts {
     const { clock, ulog } = this.ports;
     const { services, transactions, timers } = this;
     const { appdir } = this.options.plan;
     const runCommand: TmqforwardPorts['runCommand'] = (command, about) =>
       this.machine.runRestartCommand(command, about, { ulog, appdir, address: this.ownAddress });
     const { soon } = this.machine;
-    const ports = { clock, ulog, services, transactions, timers, engine, soon, runCommand };
-    const { group, srvid } = options;
-    const forwarder = new Tmqforward(ports, { ...options, srvgrp: group });
-    this.forwarders.push({ group, srvid, forwarder });
+    return { clock, ulog, services, transactions, timers, engine, soon, runCommand };
+  }
+
+  /** Reads the configuration again; what it says is in force when this resolves, or nothing has changed. */
+  private async reload(file: string | null): Promise<ReloadResult> {
+    const { services, forwarders, byGroup: engines } = this;
+    const { ulog } = this.ports;
+    const adopt = (plan: HostPlan): void => void (this.plan = plan);
+    const load = this.options.load ?? null;
+    return reload({ load, plan: () => this.plan, adopt, engines, services, forwarders, ulog }, file);
   }
 
   private measured(): Measurements {
@@ -283,20 +305,21 @@ export class Daemon {
       services,
       spaces: () => tmqueue.spaces(),
       closedSpaces: () => tmqueue.closedSpaces(),
-      forwarders: () => this.forwarders.map(({ forwarder }) => forwarder.statistics()),
+      forwarders: () => this.forwarders.statistics(),
     };
     const isService = (name: string): boolean => services.isAdvertised(name);
     const isOwnService = (name: string): boolean => tmqueue.find(name) !== undefined;
-    const servers = knownServers(plan, this.forwarders);
     const known = {
       transactionOf: transactions.ofBranch.bind(transactions),
       isCommitted: this.twoPhase.isCommitted.bind(this.twoPhase),
     };
     const admin = new AdminRequests({
       spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
-      servers: () => servers,
+      servers: () => knownServers(this.plan, this.forwarders.placed),
       device: (path) => this.hosted.find(path),
       transactions: known,
+      lmid: plan.lmid,
+      reload: (file) => this.reload(file),
       ulog,
     });
     const roles = {
@@ -334,11 +357,11 @@ export class Daemon {
   private async shutDown(reason: string): Promise<void> {
     const { clock } = this.ports;
     this.readiness.stopping();
-    for (const { forwarder } of this.forwarders) forwarder.stop();
+    this.forwarders.stop();
     // A disk that fails now is no reason to stop stopping.
     await this.devices.noteAddress(null).catch(() => {});
     const until = clock.monoMs() + STOP_MS / 2;
-    while (this.forwarders.some(({ forwarder }) => forwarder.isBusy) && clock.monoMs() < until) {
+    while (this.forwarders.isBusy && clock.monoMs() < until) {
       await new Promise<void>((resolve) => {
         clock.setTimer(clock.monoMs() + STOP_POLL_MS, resolve);
       });

@@ -1,18 +1,13 @@
-// Devices and the spaces on them: one OS lock a device, one log a space, and what the configuration says of a space brought into it.
-// Nothing is ever destroyed here: a queue that vanished from the file stays, and is warned about. A change that a queue cannot take is a
-// fault that stops the start, with its place in the file.
+// Devices and the spaces on them: one OS lock a device, one log a space, opened with what the configuration says of it (declared.ts).
 import { dirname, join } from 'node:path';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
-import { QME, qmeName } from '../../proto/codes.ts';
 import type { Soon } from '../engine/journal.ts';
 import { openSpace } from '../engine/open-space.ts';
 import type { EnginePorts, SpaceEngine } from '../engine/space-engine.ts';
 import { openTlog, type Tlog } from '../engine/tlog.ts';
 import type { SpacePorts } from '../device/open-space.ts';
-import type { DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
-import { QUEUE_DEFAULTS, type QueueAttributes, type SpaceAttributes } from '../queue/attributes.ts';
-import type { HostPlan, QueuePlan, SpacePlan } from '../ubb/plan.ts';
+import type { HostPlan, SpacePlan } from '../ubb/plan.ts';
 import type { LogStore } from '../wal/log-store.ts';
 import { DeviceLock } from '../wal/local/device-lock.ts';
 import { nodeFileIo, type FileIo } from '../wal/local/file-io.ts';
@@ -21,6 +16,7 @@ import { PageCache } from '../wal/local/page-cache.ts';
 import type { Allocate } from '../wal/local/segment-maker.ts';
 import { spaceDirectoryName, tlogDirectoryName } from '../wal/local/segment.ts';
 import { SyncStrategy, type SyncSetting } from '../wal/local/sync-strategy.ts';
+import { declare } from './declared.ts';
 import { hasDirectory, spacesOn } from './left-behind.ts';
 
 export interface DeviceOptions {
@@ -98,7 +94,7 @@ export class Devices {
     });
     try {
       this.admitIdentity(engine.space.spaceId, plan);
-      await this.configure(plan, engine, isNew);
+      await declare(plan, engine, { isNew, ulog });
       if (engine.space.name === '') {
         const place = `its log in ${dir} does not say what it was made with`;
         throw new Error(`queue space ${plan.name} is not whole: ${place}; *QSPACES does not declare it`);
@@ -226,122 +222,4 @@ export class Devices {
 
   private readonly newIdentity = (): string =>
     Buffer.from(this.ports.randomBytes(IDENTITY_BYTES)).toString('hex');
-
-  private async configure(plan: SpacePlan, engine: SpaceEngine, isNew: boolean): Promise<void> {
-    if (!plan.declared) return;
-    checkFixed(plan, engine);
-    const { ulog } = this.ports;
-    const { name } = plan;
-    const before = engine.space.attributes;
-    const space = spaceAttributesOf(plan, before);
-    let batch = await define(engine, { kind: 'defineSpace', attributes: space }, `queue space ${name}`);
-    const spaceChanges = isNew ? '' : differences(before, space);
-    if (spaceChanges !== '') ulog.info(`queue space ${name} changed: ${spaceChanges}`, { space: name });
-    for (const queue of plan.queues) {
-      const known = engine.space.queue(queue.name)?.attributes;
-      const attributes = attributesOf(queue, known ?? QUEUE_DEFAULTS);
-      batch = await define(engine, { kind: 'defineQueue', attributes }, `queue ${queue.name}`);
-      const changes = known === undefined ? '' : differences(known, attributes);
-      if (changes !== '') ulog.info(`queue ${queue.name} changed: ${changes}`, { space: plan.name });
-    }
-    for (const queue of engine.space.queues()) {
-      const queueName = queue.attributes.name;
-      if (plan.queues.some((one) => one.name === queueName)) continue;
-      ulog.warn(`queue ${queueName} is no longer in the configuration; it stays, with its messages`, {
-        space: plan.name,
-        messages: queue.messages,
-      });
-    }
-    if (plan.errorQueue !== '' && engine.space.queue(plan.errorQueue) === undefined) {
-      ulog.warn(
-        `error queue ${plan.errorQueue} does not exist: messages whose retries are used up will be dropped`,
-        {
-          space: plan.name,
-        },
-      );
-    }
-    await durable(engine, batch);
-  }
-}
-
-/** What the file does not say stays as it was made. */
-function spaceAttributesOf({ name, errorQueue, limits }: SpacePlan, known: SpaceAttributes): SpaceAttributes {
-  return { ...known, name, errorQueue, ...limits };
-}
-
-/** Every change that a queue cannot take, before anything is changed. */
-function checkFixed({ file, queues }: SpacePlan, engine: SpaceEngine): void {
-  const faults: string[] = [];
-  for (const { name, order, line, column } of queues) {
-    const known = engine.space.queue(name)?.attributes.order;
-    if (known === undefined || known === order) continue;
-    const what = `ORDER is fixed when a queue is created: it is ${known}, the configuration says ${order}`;
-    faults.push(
-      `${file}:${line}:${column}: queue ${name}: ${what}; legal: ORDER="${known}", or a queue of another name`,
-    );
-  }
-  if (faults.length > 0) throw new Error(faults.join('\n'));
-}
-
-function attributesOf(queue: QueuePlan, known: QueueAttributes): QueueAttributes {
-  return {
-    ...known,
-    name: queue.name,
-    order: queue.order,
-    outOfOrder: queue.outOfOrder,
-    retries: queue.retries,
-    delayS: queue.delayS,
-    policy: queue.policy,
-    expiryS: queue.expiryS ?? -1,
-    high: queue.high,
-    low: queue.low,
-    cmd: queue.command,
-    nonPersistentHigh: queue.nonPersistentHigh,
-    nonPersistentLow: queue.nonPersistentLow,
-    nonPersistentCmd: queue.nonPersistentCommand,
-  };
-}
-
-function differences<T extends QueueAttributes | SpaceAttributes>(before: T, after: T): string {
-  const names = Object.keys(after) as (keyof T & string)[];
-  const changed = names.filter((name) => before[name] !== after[name]);
-  return changed.map((name) => `${name} ${shownValue(before[name])} → ${shownValue(after[name])}`).join(', ');
-}
-
-function shownValue(value: unknown): string {
-  return value === '' ? 'none' : String(value);
-}
-
-/** Creates or changes something as soon as the log has room for saying so; returns the batch to wait for. */
-async function define(
-  engine: SpaceEngine,
-  command: DefineQueueCommand | DefineSpaceCommand,
-  what: string,
-): Promise<number> {
-  for (;;) {
-    const { code, later, batch } = engine.define(command);
-    if (code === QME.OK) return batch;
-    const { failure } = engine.journal;
-    if (failure !== null) throw failedWhileConfigured(failure);
-    if (!later) throw new Error(`${what} could not be created: ${qmeName(code)}`);
-    await new Promise<void>((resolve) => {
-      engine.whenRoom(resolve);
-    });
-  }
-}
-
-/** What the configuration created is on disk before anyone is served. */
-function durable(engine: SpaceEngine, batch: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    engine.hold(batch, {
-      released: resolve,
-      failed: () => reject(failedWhileConfigured(engine.journal.failure)),
-    });
-  });
-}
-
-function failedWhileConfigured(error: Error | null): Error {
-  return new Error(`the log failed while the configuration was written: ${error?.message ?? ''}`, {
-    cause: error,
-  });
 }

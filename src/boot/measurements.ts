@@ -18,7 +18,7 @@ import type {
 } from '../metrics/source.ts';
 import type { Listener } from '../net/listener.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { PlacedForwarder } from './servers.ts';
+import type { PlacedForwarder } from './forwarders.ts';
 
 export interface MeasuredParts {
   readonly version: string;
@@ -29,7 +29,8 @@ export interface MeasuredParts {
   readonly services: Services;
   readonly spaces: () => readonly NamedSpace[];
   readonly closedSpaces: () => readonly ClosedSpace[];
-  readonly forwarders: readonly PlacedForwarder[];
+  /** As they are when it is asked: the configuration may be read again. */
+  readonly forwarders: { readonly placed: readonly PlacedForwarder[] };
 }
 
 export class Measurements implements MetricsSource {
@@ -73,13 +74,13 @@ export class Measurements implements MetricsSource {
   }
 
   *forwarders(): Generator<ForwarderNumbers> {
-    for (const { group, forwarder } of this.parts.forwarders) {
+    for (const { group, forwarder } of this.parts.forwarders.placed) {
       for (const { srvid, isUp } of forwarder.lifeSigns) yield { srvgrp: group, srvid, isUp };
     }
   }
 
   forwarderResults(): ForwarderResults[] {
-    return this.parts.forwarders.map(({ forwarder }) => forwarder.statistics());
+    return this.parts.forwarders.placed.map(({ forwarder }) => forwarder.statistics());
   }
 
   services(): ServiceNumbers[] {

@@ -1,15 +1,8 @@
 // The servers of this machine's configuration, as an administrator starts and stops them: the forwarders run here, the others say where they do.
 import { QME, TPERRNO } from '../../proto/codes.ts';
 import type { KnownServer } from '../admin/servers.ts';
-import type { Tmqforward } from '../tmqforward/tmqforward.ts';
 import type { HostPlan, ServerPlan } from '../ubb/plan.ts';
-
-/** A forwarder, and the line of the configuration that it is of. */
-export interface PlacedForwarder {
-  readonly group: string;
-  readonly srvid: number;
-  readonly forwarder: Tmqforward;
-}
+import { placeOf, type PlacedForwarder } from './forwarders.ts';
 
 const ELSEWHERE: Readonly<Record<Exclude<ServerPlan['kind'], 'tmqforward'>, string>> = {
   tmqueue: 'runs as long as the daemon does; a queue is closed by pausing it',
@@ -19,12 +12,13 @@ const ELSEWHERE: Readonly<Record<Exclude<ServerPlan['kind'], 'tmqforward'>, stri
 };
 
 export function knownServers(plan: HostPlan, forwarders: readonly PlacedForwarder[]): KnownServer[] {
-  return plan.servers.map(({ name, kind, group, srvid, max }) => {
-    const known = { name, group, srvid, max };
+  const byPlace = new Map(forwarders.map((one) => [placeOf(one), one]));
+  return plan.servers.map(({ name, kind, group, srvid, min, max }) => {
+    const known = { name, kind, group, srvid, min, max };
     if (kind !== 'tmqforward') {
       return { ...known, control: { failure: TPERRNO.TPEPROTO, why: ELSEWHERE[kind] } };
     }
-    const placed = forwarders.find((one) => one.group === group && one.srvid === srvid);
+    const placed = byPlace.get(placeOf({ group, srvid }));
     if (placed === undefined) {
       return {
         ...known,
@@ -37,6 +31,7 @@ export function knownServers(plan: HostPlan, forwarders: readonly PlacedForwarde
       control: {
         start: (id) => forwarder.startOne(id),
         stop: (id, onStopped) => forwarder.stopOne(id, onStopped),
+        running: () => forwarder.running(),
       },
     };
   });

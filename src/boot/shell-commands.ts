@@ -1,7 +1,9 @@
 // Commands of the configuration: those of thresholds [spec 5.6] and RCMD [spec 6.4]. Run by the shell in APPDIR, on their own: nobody waits
-// for them, their exit status and output are theirs. A `tmqueue` in one reaches the daemon that ran it: WSNADDR is the daemon's address.
+// for them, their exit status and output are theirs. A `tmboot` or `tmqueue` in one is that of this installation (PATH) and reaches the daemon
+// that ran it: WSNADDR is the daemon's address.
 import { spawn } from 'node:child_process';
 import type { LogFields, Ulog } from '../base/ulog.ts';
+import { pathWithOwn } from './own-commands.ts';
 
 export interface ShellPorts {
   readonly ulog: Ulog;
@@ -37,10 +39,17 @@ function run(
   { ulog, appdir, address = null }: ShellPorts,
 ): void {
   const { command, failed, fields } = what;
-  const env = address === null ? what.env : { ...what.env, WSNADDR: `//${address.host}:${address.port}` };
+  const env = { ...what.env };
+  const PATH = pathWithOwn(env['PATH']);
+  if (PATH !== undefined) env['PATH'] = PATH;
+  if (address !== null) env['WSNADDR'] = addressText(address);
   const child = spawn('/bin/sh', ['-c', command], { cwd: appdir, env, stdio: 'ignore', detached: true });
   child.on('error', (error) => {
     ulog.warn(`${failed}: ${error.message}`, { ...fields, command });
   });
   child.unref();
+}
+
+function addressText({ host, port }: { readonly host: string; readonly port: number }): string {
+  return `//${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -24,14 +24,14 @@ export class UnavailableError extends Error {
   override name = 'UnavailableError';
 }
 
-/** Prints what went wrong; returns the exit code that goes with it. */
-export function report(error: unknown): number {
+/** Prints what went wrong, after the program's name; returns the exit code that goes with it. */
+export function report(error: unknown, program = 'tmqueue'): number {
   if (error instanceof UsageError) {
-    process.stderr.write(`tmqueue: ${error.message}\n`);
+    process.stderr.write(`${program}: ${error.message}\n`);
     return EXIT.USAGE;
   }
   if (error instanceof UnavailableError) {
-    process.stderr.write(`tmqueue: ${error.message}\n`);
+    process.stderr.write(`${program}: ${error.message}\n`);
     return EXIT.UNAVAILABLE;
   }
   if (TpError.is(error)) {
@@ -39,6 +39,6 @@ export function report(error: unknown): number {
     const noMessage = error.tperrno === TPERRNO.TPEDIAGNOSTIC && error.diagnostic === QME.QMENOMSG;
     return noMessage ? EXIT.NO_MESSAGE : EXIT.REFUSED;
   }
-  process.stderr.write(`tmqueue: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${program}: ${error instanceof Error ? error.message : String(error)}\n`);
   return EXIT.REFUSED;
 }

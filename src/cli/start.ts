@@ -5,19 +5,19 @@ import { adviceFor } from '../boot/advice.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
 import { Allocator } from '../boot/allocator.ts';
+import { type ConfigurationSource, loadAgain, loadConfiguration } from '../boot/configuration.ts';
 import { Daemon, type DaemonOptions } from '../boot/daemon.ts';
 import { SystemClock } from '../boot/system-clock.ts';
 import { Readiness } from '../metrics/readiness.ts';
 import { formatFault, type Fault } from '../ubb/fault.ts';
-import { obstacles, planHost, type HostPlan } from '../ubb/plan.ts';
-import { readDomain } from '../ubb/read.ts';
+import type { HostPlan } from '../ubb/plan.ts';
 import { flushed, logFile, standardError, unblock } from '../ulog/log-output.ts';
 import { PinoUlog } from '../ulog/pino-ulog.ts';
 import { Ending } from './ending.ts';
 import { EXIT } from './exit.ts';
 import { addressText, Operations, type OperationsOptions } from './operations.ts';
 
-export interface StartOptions extends Omit<DaemonOptions, 'plan'>, OperationsOptions {
+export interface StartOptions extends Omit<DaemonOptions, 'plan' | 'load'>, OperationsOptions {
   readonly config: string;
   readonly appdir?: string;
   readonly lmid?: string;
@@ -40,9 +40,11 @@ export async function start(options: StartOptions): Promise<number> {
     else operations.reload(reopen);
   });
   standAnyReader();
-  const loaded = load(options);
-  if (loaded === null) return EXIT.REFUSED;
-  const { plan, idle } = loaded;
+  const source = sourceOf(options);
+  const loaded = loadConfiguration(source);
+  if (!loaded.ok) return refuse(loaded.faults);
+  const { plan } = loaded;
+  const idle = loaded.domain.notes.length;
   const output = options.log === undefined ? standardError() : logFile(options.log);
   ulog = new PinoUlog({ name: 'tmqueue', lmid: plan.lmid }, output);
   for (const warning of plan.warnings) ulog.warn(warning);
@@ -53,7 +55,7 @@ export async function start(options: StartOptions): Promise<number> {
   const ports = { clock: new SystemClock(), ulog, readiness: new Readiness() };
   operations = await Operations.open(options, ports);
   ending.signal.addEventListener('abort', () => ports.readiness.stopping());
-  const code = await serve({ options, plan, operations, ending }, ports);
+  const code = await serve({ options, source, plan, operations, ending }, ports);
   await operations.close();
   await Promise.all([
     ulog.flush(FLUSH_MS),
@@ -66,6 +68,7 @@ export async function start(options: StartOptions): Promise<number> {
 
 interface Serving {
   readonly options: StartOptions;
+  readonly source: ConfigurationSource;
   readonly plan: HostPlan;
   readonly operations: Operations;
   readonly ending: Ending;
@@ -73,7 +76,7 @@ interface Serving {
 
 /** From the daemon's start to its end. */
 async function serve(
-  { options, plan, operations, ending }: Serving,
+  { options, source, plan, operations, ending }: Serving,
   ports: { clock: Clock; ulog: Ulog; readiness: Readiness },
 ): Promise<number> {
   const allocator = Allocator.start();
@@ -81,7 +84,7 @@ async function serve(
   let daemon: Daemon;
   try {
     daemon = await Daemon.start(
-      { ...options, device, plan },
+      { ...options, device, plan, load: (file) => loadAgain(source, file) },
       { ...ports, onFailure: () => ending.fail(), signal: ending.signal },
     );
   } catch (error) {
@@ -110,32 +113,21 @@ function standAnyReader(): void {
   }
 }
 
-interface Loaded {
-  readonly plan: HostPlan;
-  /** How many things the file says that do nothing here. */
-  readonly idle: number;
-}
-
-/** The plan, or null after every fault has been printed. */
-function load(options: StartOptions): Loaded | null {
-  const domain = readDomain(options.config, options.expandEnv === true ? { env: process.env } : {});
-  if (domain.faults.length > 0) return refuse(domain.faults);
-  const result = planHost(domain, {
-    lmid: options.lmid,
+function sourceOf({ config, appdir, lmid, expandEnv }: StartOptions): ConfigurationSource {
+  return {
+    file: config,
+    lmid,
     hostname: hostname(),
-    appdir: options.appdir === undefined ? undefined : resolvePath(options.appdir),
-  });
-  if (!result.ok) return refuse([result.fault]);
-  const { plan } = result;
-  const refused = obstacles(plan);
-  return refused.length > 0 ? refuse(refused) : { plan, idle: domain.notes.length };
+    appdir: appdir === undefined ? undefined : resolvePath(appdir),
+    env: expandEnv === true ? process.env : undefined,
+  };
 }
 
-function refuse(faults: readonly Fault[]): null {
+function refuse(faults: readonly Fault[]): number {
   for (const fault of faults) process.stderr.write(`${formatFault(fault)}\n`);
   const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
   process.stderr.write(`tmqueue: not started: ${count} in the configuration\n`);
-  return null;
+  return EXIT.REFUSED;
 }
 
 function sayReady(

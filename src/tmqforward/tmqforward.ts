@@ -46,15 +46,23 @@ export class Tmqforward {
   private readonly instances: readonly Instance[];
   /** Stopped by id, with a message under way. */
   private readonly finishing = new Set<Forwarder>();
-  private readonly counters: ForwardCounters = { forwarded: 0, failed: 0 };
+  /** May be those of a server that this one takes the place of. */
+  readonly counters: ForwardCounters;
   private readonly seen = new Set<string>();
   private readonly unwatch: (() => void)[] = [];
   private graceOver = false;
   private stopped = false;
+  /** Told once it is retired and no message is under way. */
+  private onIdle: (() => void) | null = null;
 
-  constructor(ports: TmqforwardPorts, options: TmqforwardOptions) {
+  constructor(
+    ports: TmqforwardPorts,
+    options: TmqforwardOptions,
+    counters: ForwardCounters = { forwarded: 0, failed: 0 },
+  ) {
     this.ports = ports;
     this.options = options;
+    this.counters = counters;
     this.instances = Array.from({ length: Math.max(options.instances, options.instancesMax) }, (_, i) => ({
       srvid: options.srvid + i,
       lives: new Lives(options, ports.clock.monoMs()),
@@ -63,10 +71,14 @@ export class Tmqforward {
     }));
   }
 
-  start(): void {
+  /** @param ids which of them begin; MIN when not given */
+  start(ids?: readonly number[]): void {
     const { clock, engine, services, timers } = this.ports;
-    const { queues, instances } = this.options;
-    for (const instance of this.instances.slice(0, instances)) this.begin(instance);
+    const { queues, srvid, instances } = this.options;
+    for (const instance of this.instances) {
+      const begins = ids === undefined ? instance.srvid < srvid + instances : ids.includes(instance.srvid);
+      if (begins && instance.forwarder === null) this.begin(instance);
+    }
     for (const qname of queues) {
       if (services.isAdvertised(qname)) this.seen.add(qname);
       this.unwatch.push(services.watch(qname, () => this.noteService(qname)));
@@ -83,6 +95,22 @@ export class Tmqforward {
     this.stopped = true;
     for (const unwatch of this.unwatch.splice(0)) unwatch();
     for (const { forwarder } of this.instances) forwarder?.stop();
+  }
+
+  /** Stops for good; `onIdle` is called, perhaps at once, when no message is under way any more. */
+  retire(onIdle: () => void): void {
+    this.onIdle = onIdle;
+    this.stopped = true;
+    for (const unwatch of this.unwatch.splice(0)) unwatch();
+    for (const { srvid } of this.instances) this.stopOne(srvid, () => this.tellIdle());
+    this.tellIdle();
+  }
+
+  private tellIdle(): void {
+    if (this.onIdle === null || this.isBusy) return;
+    const told = this.onIdle;
+    this.onIdle = null;
+    told();
   }
 
   get isBusy(): boolean {
@@ -111,7 +139,15 @@ export class Tmqforward {
     return forwarder.stop(() => {
       this.finishing.delete(forwarder);
       onStopped('stopped');
+      this.tellIdle();
     });
+  }
+
+  /** The ids of those that are up, or about to be again. */
+  running(): number[] {
+    return this.instances
+      .filter(({ forwarder, next }) => forwarder !== null || next !== null)
+      .map(({ srvid }) => srvid);
   }
 
   statistics(): ForwarderStatistics {

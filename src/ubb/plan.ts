@@ -142,6 +142,7 @@ export interface ServerPlan {
   readonly kind: Role['kind'];
   readonly group: string;
   readonly srvid: number;
+  readonly min: number;
   readonly max: number;
 }
 
@@ -205,11 +206,12 @@ export function planHost(domain: Domain, choice: HostChoice): PlanResult {
     applicationServers: servers
       .filter(({ role }) => role.kind === 'application')
       .map(({ name, group, srvid, min, max }) => ({ name, group, srvid, min, max })),
-    servers: servers.map(({ name, role, group, srvid, max }) => ({
+    servers: servers.map(({ name, role, group, srvid, min, max }) => ({
       name,
       kind: role.kind,
       group,
       srvid,
+      min,
       max,
     })),
     notYet: domain.notYet.filter(here),

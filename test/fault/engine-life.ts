@@ -228,6 +228,8 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     servers: () => [],
     device: () => undefined,
     transactions: known,
+    lmid: 'SITE1',
+    reload: () => Promise.resolve({ outcome: 'unchanged', items: [] }),
     ulog: SILENT,
   });
   const roles = {

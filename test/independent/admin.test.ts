@@ -58,4 +58,17 @@ it('a forwarder is stopped and started by its id; what is none is refused', asyn
   await expect(control(VERB.SRVSTART, { srvid: 99 })).rejects.toMatchObject({ tperrno: TPE.NOENT });
   await expect(control(VERB.SRVSTART, { srvid: 20 })).rejects.toMatchObject({ tperrno: TPE.PROTO });
   await expect(control(VERB.SRVSTOP, { srvid: 0 })).rejects.toMatchObject(refusal(QME.INVAL));
+  const [told, lines] = (await control(VERB.SRVLIST, {})) as [object, object[]];
+  expect(told).toEqual({ lmid: 'SITE1', more: false });
+  const line = { ...server, min: 1, max: 1, kind: 'tmqforward', running: ['100'], why: '' };
+  expect(lines).toContainEqual(line);
+  expect(lines).toContainEqual(expect.objectContaining({ kind: 'tmqueue', running: [], srvid: 20 }));
+  const [, rest] = await control(VERB.SRVLIST, { skip: lines.length - 1 });
+  expect(rest).toEqual(lines.slice(-1));
+  // It was started from a file, which has not changed.
+  expect(await control(VERB.RELOAD, {})).toEqual([{ outcome: 'unchanged', unlisted: 0 }, []]);
+  const [refused, faults] = await control(VERB.RELOAD, { file: '/elsewhere/ubbconfig' });
+  expect(refused).toEqual({ outcome: 'refused', unlisted: 0 });
+  expect(faults).toMatchObject([{ kind: 'fault', file: '/elsewhere/ubbconfig', line: 0, column: 0 }]);
+  await expect(control(VERB.SRVLIST, { srvid: 100 })).rejects.toMatchObject(refusal(QME.INVAL));
 });

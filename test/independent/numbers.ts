@@ -105,6 +105,8 @@ export const VERB = {
   QSPACEINFO: 9,
   SRVSTART: 10,
   SRVSTOP: 11,
+  SRVLIST: 20,
+  RELOAD: 21,
 } as const;
 
 /** Call flags. */

@@ -50,7 +50,11 @@ describe('errors.md', () => {
 
 /** What a command says of itself, from the built files. */
 function helpOf(...words: string[]): string {
-  const entry = join(ROOT, 'dist/src/cli/tmqueue.js');
+  return helpOfProgram('tmqueue', ...words);
+}
+
+function helpOfProgram(program: string, ...words: string[]): string {
+  const entry = join(ROOT, `dist/src/cli/${program}.js`);
   return spawnSync(process.execPath, [entry, ...words, '--help'], { encoding: 'utf8' }).stdout;
 }
 
@@ -71,6 +75,24 @@ describe('a command', () => {
     expect(own.filter((option) => !new RegExp(`\`${option}[ \`]`).test(page))).toEqual([]);
     expect(page).toMatch(/^## Exit codes$/m);
   });
+
+  it.each(['tmboot', 'tmshutdown'])(
+    '%s has a page with every option, also those that it refuses',
+    (program) => {
+      const page = read(`docs/${program}.md`);
+      const options = [...helpOfProgram(program).matchAll(/^ {2}(-\w)/gm)].map((match) => match[1] ?? '');
+      const notHere = [...read(`src/cli/${program}.ts`).matchAll(/^ {4}'(-\w)[^']*':/gm)].map(
+        (match) => match[1] ?? '',
+      );
+      expect(options.length).toBeGreaterThan(9);
+      expect(notHere.length).toBeGreaterThan(4);
+      expect([...options, ...notHere].filter((option) => !new RegExp(`\`${option}[ \`]`).test(page))).toEqual(
+        [],
+      );
+      expect(page).toMatch(/^## Exit codes$/m);
+      expect(page).toContain('```console\n$ ');
+    },
+  );
 
   it.each(commands)('%s has a page with every option and the exit codes', (command) => {
     const page = read(`docs/${command}.md`);

@@ -57,6 +57,7 @@ function ownFolder(): Place {
 
 async function withDaemon(): Promise<Place> {
   const daemon = await new InProcess(readFileSync(EXAMPLE, 'utf8')).start();
+  daemon.fileName = 'ubbconfig.example';
   const server = await daemon.join();
   const over = new AbortController();
   const serving = server.serve({ STRING: (request) => request.text.toUpperCase() }, { signal: over.signal });

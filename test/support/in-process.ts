@@ -1,7 +1,7 @@
 // A daemon inside the test's process: on a configuration text, a folder of its own and a free port. Owns what a test leaves behind
 // (contexts, raw connections, the folder) and its clock, which is the machine's and can be set ahead, so that no test sleeps over a delay
 // of seconds. Invariant: a log failure that the test did not expect fails the test when the daemon stops.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
@@ -9,6 +9,7 @@ import { type Context, tpinit, type TpinitOptions } from '../../clients/typescri
 import type { QueueStatistics } from '../../proto/message.ts';
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { LogFields, Ulog } from '../../src/base/ulog.ts';
+import { loadAgain } from '../../src/boot/configuration.ts';
 import { Daemon, type DaemonOptions } from '../../src/boot/daemon.ts';
 import { SystemClock } from '../../src/boot/system-clock.ts';
 import { MetricsPage } from '../../src/metrics/page.ts';
@@ -43,6 +44,8 @@ export class InProcess {
   readonly log: LogLine[] = [];
   readonly failures: string[] = [];
   port = 0;
+  /** Of the file that it reads again, in `dir`. */
+  fileName = 'ubbconfig';
   private readonly options: StartOptions;
   private text: string;
   private daemon: Daemon | null = null;
@@ -68,6 +71,7 @@ export class InProcess {
         device: { segmentBytes: SEGMENT_BYTES, cacheBytes: CACHE_BYTES, ...options.device },
         plan: blockTimeMs === undefined ? plan : { ...plan, blockTimeMs },
         listen: [{ host: '127.0.0.1', port: this.port }],
+        load: (file) => loadAgain({ file: join(this.dir, this.fileName), hostname: 'localhost' }, file),
       },
       {
         clock: this.clock,
@@ -113,6 +117,12 @@ export class InProcess {
     await this.stop();
     this.text = typeof text === 'string' ? text : ubbText(text);
     await this.start();
+  }
+
+  /** Writes a configuration for the daemon to read again. */
+  rewrite(text: DomainText | string): void {
+    this.text = typeof text === 'string' ? text : ubbText(text);
+    writeFileSync(join(this.dir, this.fileName), this.text);
   }
 
   /** Ends everything and removes the folder. */

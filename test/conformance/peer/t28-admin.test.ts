@@ -8,22 +8,12 @@ import { collect } from '../../support/collect.ts';
 import { code, domain, send, SPACE } from '../q/support.ts';
 import { inTransaction, scenario, up } from './support.ts';
 
-const daemon = daemonForAll(
-  domain([
-    {
-      queues: [
-        'TESTA',
-        'TESTB',
-        'TESTC',
-        'BINQ',
-        'BINQ2',
-        { name: 'LTESTA', order: 'lifo' },
-        'TESTREPLY',
-        'TESTFAIL',
-      ],
-    },
-  ]),
-);
+const CONFIGURATION = domain([
+  {
+    queues: ['TESTA', 'TESTB', 'TESTC', 'BINQ', { name: 'LTESTA', order: 'lifo' }, 'TESTREPLY', 'TESTFAIL'],
+  },
+]);
+const daemon = daemonForAll(CONFIGURATION);
 let ctx: Context;
 beforeAll(async () => {
   ctx = await daemon.join();
@@ -48,6 +38,15 @@ async function dequeue(...words: string[]): Promise<string> {
 }
 
 describe('administration', () => {
+  scenario('T28-06', async () => {
+    daemon.rewrite(`${CONFIGURATION}\nBINQ2 QSPACE=${SPACE}\n`);
+    const { code: exit, stdout } = await new CliProcess(['reload', '--connect', daemon.address]).exit;
+    expect([exit, stdout]).toEqual([0, `queue BINQ2 of ${SPACE} created\n`]);
+    const listed: [string, string][] = [];
+    for await (const queue of ctx.admin(SPACE).queues()) listed.push([queue.name, queue.order]);
+    expect(listed).toContainEqual(['BINQ2', 'fifo']);
+  });
+
   scenario('T28-07', async () => {
     expect(await ctx.admin(SPACE).info('LTESTA')).toMatchObject({ order: 'lifo' });
   });
