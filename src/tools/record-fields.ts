@@ -72,18 +72,8 @@ export function fieldsOf(
     case 'requeued':
     case 'heuristic':
       return adminFields(event, space);
-    case 'placed': {
-      const { base, top, priority, label } = event.position;
-      const place = label === null ? {} : { label: `0x${Buffer.from(label).toString('hex')}` };
-      return {
-        id: idOf(event.id),
-        ...whereItIs(space, event.id),
-        before: idOf(base),
-        top,
-        priority,
-        ...place,
-      };
-    }
+    case 'placed':
+      return { id: idOf(event.id), ...whereItIs(space, event.id), ...placeFields(event, space) };
     case 'thresholdSet': {
       const threshold = event.threshold === THRESHOLD.PERSISTENT ? 'persistent' : 'non-persistent';
       return { queue: queueName(space, event.queue), threshold, armed: event.armed };
@@ -97,6 +87,12 @@ export function fieldsOf(
     default:
       return branchFields(event, space);
   }
+}
+
+function placeFields({ position }: Extract<LoggedEvent, { kind: 'placed' }>, space: QueueSpace): Fields {
+  const { base, top, priority, label } = position;
+  const place = label === null ? {} : { label: `0x${Buffer.from(label).toString('hex')}` };
+  return { before: msgidText(space.spaceId, base), top, priority, ...place };
 }
 
 function adminFields(event: AdminEvent, space: QueueSpace): Fields {

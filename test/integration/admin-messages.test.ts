@@ -23,7 +23,7 @@ beforeAll(async () => {
 type Init = ConstructorParameters<typeof TPQCTL>[0];
 async function put(queue: string, data: unknown, init: Init = {}): Promise<string> {
   const ctl = new TPQCTL({ ...init, flags: (init?.flags ?? 0) | TPQ.TPQMSGID });
-  await ctx.tpenqueue('ALIAS', queue, ctl, data as string);
+  await ctx.tpenqueue('ALIAS', queue, ctl, data);
   return Buffer.from(ctl.msgid ?? []).toString();
 }
 const namesOf = async (queue: string, selection = {}): Promise<string[]> =>
