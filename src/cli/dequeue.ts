@@ -18,7 +18,9 @@ export async function dequeue(qspace: string, qname: string, options: DequeueOpt
   const ctl = ctlOf(options);
   return withContext(options, async (ctx) => {
     const waitMs = options.timeout === undefined ? 0 : Math.max(1, Math.round(options.timeout * 1000));
-    const received = await ctx.tpdequeue(qspace, qname, ctl, null, TPFLAG.TPNOTIME, { waitMs });
+    // As bytes: whatever is in it, a message that was taken is shown.
+    const extras = { waitMs, raw: true };
+    const received = decoded(await ctx.tpdequeue(qspace, qname, ctl, null, TPFLAG.TPNOTIME, extras));
     process.stdout.write(
       options.json === true
         ? `${JSON.stringify(describe(ctl, received, options))}\n`
@@ -46,23 +48,40 @@ function ctlOf(options: DequeueOptions): TPQCTL {
   return ctl;
 }
 
-function bytesOf({ data }: Received): Uint8Array {
-  if (data === null) return new Uint8Array(0);
-  if (data instanceof Uint8Array) return data;
-  return Buffer.from(typeof data === 'string' ? data : JSON.stringify(data));
+/** What was received: its bytes, and what they are as text and as a value; null: not what their type says, or of a type without one. */
+interface Shown {
+  readonly type: string;
+  readonly subtype: string;
+  readonly bytes: Uint8Array;
+  readonly text: string | null;
+  readonly value: unknown;
+}
+
+const ENCODINGS: Readonly<Record<string, string>> = { STRING: 'utf-8', XML: 'utf-8', JSON: 'utf-8' };
+
+function decoded({ type, subtype, data }: Received): Shown {
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
+  const encoding = type === 'MBSTRING' ? subtype || 'utf-8' : ENCODINGS[type];
+  const none = { type, subtype, bytes, text: null, value: null };
+  if (data === null || encoding === undefined) return none;
+  try {
+    const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
+    const value: unknown = type === 'JSON' ? JSON.parse(text) : text;
+    return { ...none, text, value };
+  } catch {
+    return none;
+  }
 }
 
 /** Text ends with a line feed; bytes are written as they are. */
-function show(received: Received, options: DequeueOptions): Uint8Array | string {
-  const bytes = bytesOf(received);
+function show({ bytes, text }: Shown, options: DequeueOptions): Uint8Array | string {
   if (options.hex === true) return `${Buffer.from(bytes).toString('hex')}\n`;
-  if (received.data instanceof Uint8Array || received.data === null) return bytes;
-  return `${Buffer.from(bytes).toString()}\n`;
+  return text === null ? bytes : `${text}\n`;
 }
 
-function describe(ctl: TPQCTL, received: Received, options: DequeueOptions): Record<string, unknown> {
+function describe(ctl: TPQCTL, received: Shown, options: DequeueOptions): Record<string, unknown> {
   const has = (bit: number): boolean => (ctl.flags & bit) !== 0;
-  const isBytes = received.data instanceof Uint8Array || options.hex === true;
+  const isBytes = (received.text === null && received.type !== '') || options.hex === true;
   return {
     msgid: ctl.msgid === null ? '' : showId(ctl.msgid),
     type: received.type,
@@ -75,6 +94,6 @@ function describe(ctl: TPQCTL, received: Received, options: DequeueOptions): Rec
     ...(has(TPQ.TPQFAILUREQ) ? { failurequeue: ctl.failurequeue } : {}),
     urcode: ctl.urcode,
     appkey: ctl.appkey,
-    ...(isBytes ? { hex: Buffer.from(bytesOf(received)).toString('hex') } : { data: received.data }),
+    ...(isBytes ? { hex: Buffer.from(received.bytes).toString('hex') } : { data: received.value }),
   };
 }

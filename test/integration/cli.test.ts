@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, afterAll, describe, expect, it } from 'vitest';
+import { typed } from '../../clients/typescript/index.ts';
 import { eventually, InProcess } from '../support/in-process.ts';
 
 const COMMAND = join(import.meta.dirname, '../../dist/src/cli/tmqueue.js');
@@ -60,6 +61,17 @@ describe('enqueue and dequeue', () => {
       appkey: -1,
       data: 'hello',
     });
+  });
+
+  it('show what was taken also when it is not what its type says', async () => {
+    const ctx = await daemon.join();
+    for (const type of ['JSON', 'JSON', 'STRING', 'MBSTRING'])
+      await ctx.tpenqueue('QSPACE', 'Q', null, typed(type, '', Buffer.from('7bff', 'hex')));
+    expect(await tmqueue(['dequeue', 'QSPACE', 'Q', '--hex'])).toMatchObject({ code: 0, out: '7bff\n' });
+    const json = await tmqueue(['dequeue', 'QSPACE', 'Q', '--json']);
+    expect(JSON.parse(json.out)).toMatchObject({ type: 'JSON', hex: '7bff' });
+    for (let i = 0; i < 2; i++)
+      expect(await tmqueue(['dequeue', 'QSPACE', 'Q'])).toMatchObject({ code: 0, out: '{\xff' });
   });
 
   it('take data from a file, from standard input and as hexadecimal digits', async () => {
