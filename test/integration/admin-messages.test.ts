@@ -1,5 +1,6 @@
 // The ADMIN verbs about messages and transactions over TCP: pages, every selection and change, what is refused and how, transactions of all
 // states, and that others go on meanwhile.
+import { join } from 'node:path';
 import { Packr } from 'msgpackr';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Context, type QueueAdmin, TPQ, TPQCTL } from '../../clients/typescript/index.ts';
@@ -8,7 +9,8 @@ import type { Members } from '../../proto/message.ts';
 import { collect } from '../support/collect.ts';
 import { daemonForAll } from '../support/in-process.ts';
 import { Raw } from '../support/raw-client.ts';
-import { codeOf, failureOf } from './helpers.ts';
+import { reachableDevice, runScript } from '../support/qmadmin.ts';
+import { codeOf, failureOf, SPACE } from './helpers.ts';
 
 const daemon = daemonForAll({
   spaces: [{ errorQueue: 'ERRQ', alias: 'ALIAS', queues: ['ERRQ', 'A', 'B', 'MANY', 'PEEK', 'TX'] }],
@@ -177,5 +179,45 @@ describe('TRANLIST and TRANEND', () => {
 
   it('take no queue', async () => {
     expect(await refused(ADMIN.TRANLIST, 'A', {})).toMatch(/^this verb takes no queue name/);
+  });
+});
+
+describe('qmadmin', () => {
+  it('does the same through the running daemon', async () => {
+    await admin.purge('A');
+    await put('A', 'by qmadmin', { flags: TPQ.TPQEXPTIME_REL, exp_time: 500 });
+    const device = reachableDevice(join(daemon.dir, 'data1'));
+    const { out, err } = await runScript(
+      [
+        `qopen ${SPACE}`,
+        'qset A',
+        'qscan -e +1-+600',
+        'qpeek',
+        'qcp 3',
+        'qcet none',
+        'qlist',
+        'qscan none',
+        'verbose',
+        'qlist',
+        'qcq B',
+        'qdltm',
+        'qpt',
+      ],
+      device,
+    );
+    expect(err).toEqual([]);
+    expect(out.map((line) => line.replace(/^[0-9a-f]{32}/, 'ID').replace(/ +/g, ' '))).toEqual([
+      'ID: STRING, 10 bytes, priority 50',
+      ' by qmadmin',
+      '1 message changed',
+      '1 message changed',
+      'no message of queue A is selected (1401)',
+      expect.stringMatching(/^MSGID PRIO .* CORRID$/),
+      expect.stringMatching(/^ID 3 0 10 PERSIST DEFAULT - \S+ ready - - - - 0 -$/),
+      '1 message moved to queue B',
+      'no message of queue A is selected (1410)',
+      expect.stringMatching(/^INDEX TRANSACTION STATE/),
+    ]);
+    expect(await admin.purge('B')).toBe(1);
   });
 });
