@@ -41,7 +41,7 @@ function buildServer(checker: Checker, entry: Entry): Server {
     checker.fault(view.spot(own), `${own === 'MAX' ? max : min}`, message);
   }
   const role = buildRole(view);
-  remarkInstances(view, { role, more: max > min });
+  remarkInstances(view, role);
   return {
     entry,
     name: text,
@@ -62,18 +62,14 @@ function buildServer(checker: Checker, entry: Entry): Server {
   };
 }
 
-/** Only forwarders have lives and instances here, as many as MIN says; those above are started by id, which comes later. */
-function remarkInstances(view: EntryView, { role, more }: { role: Role; more: boolean }): void {
+/** Only forwarders have lives and instances here: as many as MIN says begin with the daemon, the others by their ids. */
+function remarkInstances(view: EntryView, role: Role): void {
+  if (role.kind === 'tmqforward') return;
   for (const key of ['MIN', 'MAX', 'RESTART', 'MAXGEN', 'GRACE', 'RCMD']) {
     const parameter = view.find(key);
     if (parameter === undefined) continue;
-    if (role.kind !== 'tmqforward') {
-      const message = `${key} of *SERVERS has no meaning here but for TMQFORWARD`;
-      view.checker.remark('no meaning here', { at: parameter.key, word: key, message });
-    } else if (key === 'MAX' && more) {
-      const message = 'MAX above MIN is not yet in effect: MIN instances of TMQFORWARD are started';
-      view.checker.remark('not yet in effect', { at: parameter.key, word: key, message });
-    }
+    const message = `${key} of *SERVERS has no meaning here but for TMQFORWARD`;
+    view.checker.remark('no meaning here', { at: parameter.key, word: key, message });
   }
 }
 
