@@ -165,7 +165,7 @@ it('STAT says what was forwarded and what failed', async () => {
   await put(ctx, 'S', 'good', 'bad', 'good');
   await eventually(async () => (await daemon.queue('S')).messages === 0);
   expect((await ctx.stat()).forwarders).toEqual([
-    { srvgrp: 'G1', srvid: 100, queues: ['S', 'R'], forwarded: 2, failed: 1 },
+    { srvgrp: 'G1', srvid: 100, queues: ['S', 'R'], forwarded: 2, failed: 1, running: 1, instances: 1 },
   ]);
 });
 
