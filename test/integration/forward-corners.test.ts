@@ -60,7 +60,7 @@ it('TPEITYPE: the service is not called, -d does not apply, the retries are used
   await ctx.tpenqueue(SPACE, 'S', ctlOf(TPQ.TPQFAILUREQ, { failurequeue: 'F' }), 'a STRING');
   expect((await take(ctx, 'E', ctlOf(TPQ.TPQWAIT))).data).toBe('a STRING');
   expect([calls, await drain(ctx, 'F')]).toEqual([0, []]);
-  expect(daemon.lines('TPEITYPE')).toHaveLength(3);
+  expect(daemon.lines('TMQFORWARD: TPEITYPE')).toHaveLength(3);
 });
 
 it('an expected reply is seen when its request is gone, and not before', async () => {
