@@ -22,10 +22,9 @@ export class Allocator {
     shell.stdin.on('error', end);
     shell.stdout.setEncoding('latin1').on('data', (text: string) => {
       for (const answer of text) if (answer !== '\n') this.asked.shift()?.(answer === 'y');
+      this.keepAlive();
     });
-    // It keeps nothing alive.
-    shell.unref();
-    for (const stream of [shell.stdin, shell.stdout]) if ('unref' in stream) (stream as Unreferable).unref();
+    this.keepAlive();
   }
 
   /** In a process group of its own: what a terminal sends to the daemon's group is not for it. */
@@ -42,6 +41,7 @@ export class Allocator {
     if (shell === null || UNSAYABLE.test(whole)) return Promise.resolve(false);
     return new Promise((resolve) => {
       this.asked.push(resolve);
+      this.keepAlive();
       shell.stdin.write(`${bytes} ${whole}\n`);
     });
   };
@@ -51,12 +51,23 @@ export class Allocator {
     this.end();
   }
 
+  /** The process may end while nothing is asked, and not before the answer when something is. */
+  private keepAlive(): void {
+    const { shell } = this;
+    if (shell === null) return;
+    for (const handle of [shell, shell.stdin, shell.stdout] as Partial<Referable>[]) {
+      if (this.asked.length > 0) handle.ref?.();
+      else handle.unref?.();
+    }
+  }
+
   private end(): void {
     this.shell = null;
     for (const answer of this.asked.splice(0)) answer(false);
   }
 }
 
-interface Unreferable {
+interface Referable {
+  ref(): void;
   unref(): void;
 }

@@ -1,22 +1,18 @@
-// The command `tmqueue`: words and options to one function each; nothing is done here.
+// The command `tmqueue`: words and options to one function each; nothing is done here. Only what the command at hand needs is loaded.
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../boot/version.ts';
-import { addBackup } from './backup.ts';
-import { check, type CheckOptions } from './check.ts';
-import { dequeue, type DequeueOptions } from './dequeue.ts';
-import { enqueue, type EnqueueOptions } from './enqueue.ts';
+import type { CheckOptions } from './check.ts';
+import type { DequeueOptions } from './dequeue.ts';
+import type { EnqueueOptions } from './enqueue.ts';
 import { EXIT, report } from './exit.ts';
 import { init, type InitOptions, SAMPLES } from './init.ts';
 import { collectEndpoints, parseEndpoint, parseId, parseInteger, parseMsgid, parseSeconds } from './input.ts';
-import { addRedrive } from './redrive.ts';
-import { addExport } from './export.ts';
-import { addImport } from './import.ts';
-import { addReload } from './reload.ts';
-import { addServer } from './server.ts';
-import { start, type StartOptions } from './start.ts';
-import { stat, type StatOptions } from './stat.ts';
-import { addTop } from './top.ts';
-import { addWal } from './wal.ts';
+import type { StartOptions } from './start.ts';
+import type { StatOptions } from './stat.ts';
+
+/** Told what a command is doing. */
+type Done = (work: Promise<number>) => void;
+type Add = (tmqueue: Command, done: Done, connect: typeof CONNECT) => void;
 
 const CONNECT = [
   '--connect <address>',
@@ -28,7 +24,28 @@ const EXPAND_ENV = [
   'replace $NAME and ${NAME} by the environment variables; one that is not set is a fault',
 ] as const;
 
-function program(done: (work: Promise<number>) => void): Command {
+/** In the order of the help. */
+const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
+  init: async () => addInit,
+  check: async () => addCheck,
+  start: async () => addStart,
+  enqueue: async () => addEnqueue,
+  dequeue: async () => addDequeue,
+  stat: async () => addStat,
+  redrive: async () => (await import('./redrive.ts')).addRedrive,
+  top: async () => (await import('./top.ts')).addTop,
+  server: async () => (await import('./server.ts')).addServer,
+  reload: async () => (await import('./reload.ts')).addReload,
+  export: async () => (await import('./export.ts')).addExport,
+  import: async () => (await import('./import.ts')).addImport,
+  wal: async () => (await import('./wal.ts')).addWal,
+  backup: async () => (await import('./backup.ts')).addBackup,
+};
+/** What a module above adds beside the command of its name. */
+const TOGETHER: Readonly<Record<string, string>> = { restore: 'backup' };
+
+/** `word`: the first of the command line; when it is no command all are there, for the help and for what is like it. */
+async function program(word: string, done: Done): Promise<Command> {
   const tmqueue = new Command('tmqueue')
     .description('A durable message-queue daemon with the semantics of Tuxedo /Q.')
     .version(VERSION)
@@ -39,30 +56,25 @@ function program(done: (work: Promise<number>) => void): Command {
       'after',
       '\nExit codes: 0 done, 1 refused, 2 no message, 64 wrong usage, 69 daemon not reachable.',
     );
-  addInit(tmqueue, done);
-  addCheck(tmqueue, done);
-  addStart(tmqueue, done);
-  addEnqueue(tmqueue, done);
-  addDequeue(tmqueue, done);
+  const one = COMMANDS[TOGETHER[word] ?? word];
+  for (const load of one === undefined ? Object.values(COMMANDS) : [one])
+    (await load())(tmqueue, done, CONNECT);
+  return tmqueue;
+}
+
+function addStat(tmqueue: Command, done: Done): void {
   tmqueue
     .command('stat')
     .description('show what the daemon counts')
     .argument('[qspace]', 'only this queue space')
     .option(...CONNECT)
     .option('--json', 'print JSON')
-    .action((qspace: string | undefined, options: StatOptions) => done(stat(qspace, options)));
-  addRedrive(tmqueue, done, CONNECT);
-  addTop(tmqueue, done, CONNECT);
-  addServer(tmqueue, done, CONNECT);
-  addReload(tmqueue, done, CONNECT);
-  addExport(tmqueue, done, CONNECT);
-  addImport(tmqueue, done, CONNECT);
-  addWal(tmqueue, done);
-  addBackup(tmqueue, done);
-  return tmqueue;
+    .action((qspace: string | undefined, options: StatOptions) =>
+      done(import('./stat.ts').then(({ stat }) => stat(qspace, options))),
+    );
 }
 
-function addInit(tmqueue: Command, done: (work: Promise<number>) => void): void {
+function addInit(tmqueue: Command, done: Done): void {
   const names = Object.keys(SAMPLES);
   tmqueue
     .command('init')
@@ -78,7 +90,7 @@ function addInit(tmqueue: Command, done: (work: Promise<number>) => void): void 
     .action((dir: string, options: InitOptions) => done(init(dir, options)));
 }
 
-function addCheck(tmqueue: Command, done: (work: Promise<number>) => void): void {
+function addCheck(tmqueue: Command, done: Done): void {
   tmqueue
     .command('check')
     .description(
@@ -88,10 +100,12 @@ function addCheck(tmqueue: Command, done: (work: Promise<number>) => void): void
     .option('-v, --verbose', 'also list what has no meaning here and what is not yet in effect')
     .option(...EXPAND_ENV)
     .option('--json', 'print the findings (those of -v too) and the checked model as JSON')
-    .action((file: string, options: CheckOptions) => done(check(file, options)));
+    .action((file: string, options: CheckOptions) =>
+      done(import('./check.ts').then(({ check }) => check(file, options))),
+    );
 }
 
-function addStart(tmqueue: Command, done: (work: Promise<number>) => void): void {
+function addStart(tmqueue: Command, done: Done): void {
   tmqueue
     .command('start')
     .description('run the daemon until SIGTERM or SIGINT')
@@ -117,10 +131,10 @@ function addStart(tmqueue: Command, done: (work: Promise<number>) => void): void
     )
     .option('--log <file>', 'write the log there; SIGHUP opens it again (default: standard error)')
     .option('--json', 'print the ready line as JSON')
-    .action((options: StartOptions) => done(start(options)));
+    .action((options: StartOptions) => done(import('./start.ts').then(({ start }) => start(options))));
 }
 
-function addEnqueue(tmqueue: Command, done: (work: Promise<number>) => void): void {
+function addEnqueue(tmqueue: Command, done: Done): void {
   tmqueue
     .command('enqueue')
     .description('put one message on a queue; prints its msgid')
@@ -141,11 +155,11 @@ function addEnqueue(tmqueue: Command, done: (work: Promise<number>) => void): vo
     .option(...CONNECT)
     .option('--json', 'print JSON')
     .action((qspace: string, queue: string, options: EnqueueOptions) =>
-      done(enqueue(qspace, queue, options)),
+      done(import('./enqueue.ts').then(({ enqueue }) => enqueue(qspace, queue, options))),
     );
 }
 
-function addDequeue(tmqueue: Command, done: (work: Promise<number>) => void): void {
+function addDequeue(tmqueue: Command, done: Done): void {
   tmqueue
     .command('dequeue')
     .description('take one message from a queue and print its data; exit code 2 when there is none')
@@ -160,7 +174,7 @@ function addDequeue(tmqueue: Command, done: (work: Promise<number>) => void): vo
     .option(...CONNECT)
     .option('--json', 'print everything that came with it as JSON')
     .action((qspace: string, queue: string, options: DequeueOptions) =>
-      done(dequeue(qspace, queue, options)),
+      done(import('./dequeue.ts').then(({ dequeue }) => dequeue(qspace, queue, options))),
     );
 }
 
@@ -172,9 +186,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   });
   let work = Promise.resolve<number>(EXIT.OK);
   try {
-    await program((started) => {
+    const tmqueue = await program(argv[2] ?? '', (started) => {
       work = started;
-    }).parseAsync(argv);
+    });
+    await tmqueue.parseAsync(argv);
     return await work;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;

@@ -1,6 +1,8 @@
 // Disk space set aside by the system's own program, through a shell that outlives nothing.
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { Allocator } from '../../src/boot/allocator.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -43,6 +45,17 @@ test('the answer is no for a name that cannot be said, where the program fails, 
   close();
   expect(await open).toBe(false);
   expect(await allocate(join(tempDir(), 'e'), BYTES)).toBe(false);
+});
+
+test('a process with nothing else to do lives until the answer, and no longer', () => {
+  withProgram('sleep 0.3');
+  const module = pathToFileURL(join(import.meta.dirname, '../../dist/src/boot/allocator.js'));
+  const script = `import { Allocator } from '${module}'; console.log(await Allocator.start().allocate('/nowhere', 1));`;
+  const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  expect([status, stdout]).toEqual([0, 'true\n']);
 });
 
 test('a system without the program says no', async () => {

@@ -294,7 +294,8 @@ export class SegmentPool {
     const now = this.#options.clock.monoMs();
     const interval = Math.max(1, now - this.#enteredAt);
     this.#enteredAt = now;
-    this.#lastedMs = interval;
+    // A new log enters its first segment when that has been made.
+    this.#lastedMs = this.#current === 1 ? Infinity : interval;
     const ahead =
       interval > RETRY_MS ? READY_QUIET : READY_QUIET + Math.ceil((3 * this.#maker.ms) / interval);
     this.#wanted = Math.max(READY_QUIET, Math.min(READY_MAX, ahead));
