@@ -21,6 +21,8 @@ import { checkFlags } from './caller.ts';
 import { TpError } from './error.ts';
 import { Initiator } from './initiator.ts';
 import { PlainCall } from './pending.ts';
+import type { MibRequest } from './mib/asked.ts';
+import { type MibReply, tpadmcall } from './mib/tpadmcall.ts';
 import type { Service } from './service.ts';
 import { Session } from './session.ts';
 import type { Transaction } from './transaction.ts';
@@ -381,6 +383,15 @@ export class Context extends Initiator {
    */
   reload(file?: string): Promise<ReloadAnswer> {
     return reloadConfiguration(this.askAdmin.bind(this), file);
+  }
+
+  /**
+   * A request of the MIB [APPQ_MIB(5)]: GET, GETNEXT or SET of a class, fields by their TA_ names; docs/mib.md. It joins no transaction.
+   * @throws TPEMIB, whose `reply.data` is the answer with TA_ERROR, TA_STATUS and perhaps TA_BADFLD; TPESYSTEM
+   */
+  async tpadmcall(request: MibRequest): Promise<MibReply> {
+    this.check('tpadmcall');
+    return tpadmcall(this.askAdmin.bind(this), request);
   }
 
   private async askAdmin(operation: string, request: Admin, signal?: AbortSignal): Promise<AdminReply> {

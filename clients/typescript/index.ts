@@ -59,6 +59,10 @@ export {
 } from './context.ts';
 export { ServiceFailure, TpError, type TpErrorInit } from './error.ts';
 export type { TPTRANID } from './initiator.ts';
+export type { MibRequest } from './mib/asked.ts';
+export type { MibValue } from './mib/attribute.ts';
+export { MIB, TAERROR, type TaError, taErrorName } from './mib/codes.ts';
+export type { MibReply } from './mib/tpadmcall.ts';
 export { gp_mktime, type Tm } from './mktime.ts';
 export { Message } from './message.ts';
 export { type CallExtras, type DequeueExtras, type GetOptions, type PutOptions, Queue } from './queue.ts';

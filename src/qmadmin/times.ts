@@ -1,21 +1,21 @@
 // Moments in words: `+seconds`, and `YY[MM[DD[hh[mm[ss]]]]]` in the time zone of whoever types it [spec 5.2]; and how listings write one.
+import { LEGAL_MOMENT, localSeconds } from '../../proto/moment.ts';
 import type { GivenTime } from '../queue/command.ts';
 import { CLOCK } from '../queue/event.ts';
 import type { TimeRange } from '../queue/selection.ts';
 import type { Parsed } from '../queue/words.ts';
 
-const LEGAL =
-  '+seconds, or YY[MM[DD[hh[mm[ss]]]]] with the years 70..99 (1970..1999) and 00..37 (2000..2037)';
 /** For prompts. */
 export const momentChoices = '+seconds, YY[MM[DD[hh[mm[ss]]]]]';
-const ABSOLUTE = /^(\d\d)(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?$/;
 const MS = 1000;
 
 export function parseMoment(word: string): Parsed<GivenTime> {
   const relative = /^\+(\d{1,10})$/.exec(word);
   if (relative !== null) return { ok: true, value: { clock: CLOCK.SPACE, seconds: Number(relative[1]) } };
-  const seconds = absoluteSeconds(word);
-  return seconds === null ? { ok: false, legal: LEGAL } : { ok: true, value: { clock: CLOCK.WALL, seconds } };
+  const seconds = localSeconds(word);
+  return seconds === null
+    ? { ok: false, legal: LEGAL_MOMENT }
+    : { ok: true, value: { clock: CLOCK.WALL, seconds } };
 }
 
 export function parseExpiryMoment(word: string): Parsed<GivenTime | 'none'> {
@@ -29,29 +29,12 @@ export function parseMoments(word: string): Parsed<TimeRange> {
   const [first = '', second = first, ...rest] = word.split('-');
   const [from, to] = [parseMoment(first), parseMoment(second)];
   if (from.ok && to.ok && rest.length === 0) return { ok: true, value: { from: from.value, to: to.value } };
-  return { ok: false, legal: `time1[-time2], each ${LEGAL}` };
+  return { ok: false, legal: `time1[-time2], each ${LEGAL_MOMENT}` };
 }
 
 /** `none` selects those that never expire. */
 export function parseExpiryMoments(word: string): Parsed<TimeRange | 'none'> {
   return word === 'none' ? { ok: true, value: word } : parseMoments(word);
-}
-
-/** Omitted fields take their minimum. */
-function absoluteSeconds(word: string): number | null {
-  const match = ABSOLUTE.exec(word);
-  if (match === null) return null;
-  const [yy = 0, month = 1, day = 1, ...time] = match
-    .slice(1)
-    .map((text) => (text === undefined ? undefined : Number(text)));
-  const [hour = 0, minute = 0, second = 0] = time;
-  if (yy > 37 && yy < 70) return null;
-  const year = yy < 70 ? 2000 + yy : 1900 + yy;
-  const date = new Date(year, month - 1, day, hour, minute, second);
-  // What is no date, like February 30th, would be another one.
-  const isDate =
-    date.getMonth() === month - 1 && date.getDate() === day && hour < 24 && minute < 60 && second < 60;
-  return isDate && date.getTime() >= 0 ? Math.floor(date.getTime() / MS) : null;
 }
 
 /** To the second, in the time zone of whoever reads it. */
