@@ -1,5 +1,6 @@
 // The MIB over a daemon in the test's process: the set-up sequence of public programs, every class's GET and SET, pages, and the numbers against
 // those of QINFO and qmadmin.
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   type Context,
@@ -13,7 +14,9 @@ import {
   TPQCTL,
   TPQQOS,
 } from '../../clients/typescript/index.ts';
+import { prepareOffline } from '../support/prepared.ts';
 import { withDaemon } from '../support/qmadmin-place.ts';
+import { NOT_COUNTED } from '../../clients/typescript/mib/t-appqspace.ts';
 import { failureOf } from './helpers.ts';
 
 interface Setting {
@@ -158,9 +161,9 @@ describe('T_APPQSPACE', () => {
       TA_CURQUEUES: [0],
       TA_CUREXTENT: [1],
       TA_CURHANDLES: [0],
-      TA_HWMSG: [-1],
-      TA_CURPROC: [-1],
     });
+    const unknown = Object.entries(await get('T_APPQSPACE')).filter(([, value]) => String(value) === '-1');
+    expect(unknown.map(([name]) => name).toSorted()).toEqual(NOT_COUNTED.toSorted());
     expect(await set('T_APPQSPACE', { TA_MAXMSG: 9, TA_MEMNONPERSIST: '10b' })).toMatchObject({
       TA_ERROR: 1,
       TA_MAXMSG: [9],
@@ -455,6 +458,31 @@ describe('T_APPQTRANS', () => {
     expect(await fault('T_APPQTRANS', { TA_XID: 'x', TA_STATE: 'HAB' })).toBe('TAEUNIQ:TA_XID');
     expect(await fault('T_APPQTRANS', { TA_XID, TA_STATE: 'ABO' })).toBe('TAEINVAL:TA_STATE');
     await Promise.all(contexts.map((one) => one.tpabort()));
+  });
+});
+
+describe('a prepared transaction', () => {
+  it('is ended heuristically by its XID, and stays listed as such', async () => {
+    const { path, daemon } = await withDaemon();
+    await daemon.stop();
+    for (const serial of [6, 7]) await prepareOffline(join(path, 'SERVED'), 'Q', serial);
+    await daemon.start();
+    const ctx = await daemon.join();
+    const keys = { TA_CLASS: 'T_APPQTRANS', TA_QMCONFIG: path, TA_APPQSPACENAME: 'SERVED' };
+    const list = async (): Promise<unknown[]> => {
+      const reply = await ctx.tpadmcall({ TA_OPERATION: 'GET', ...keys });
+      return [reply['TA_XID'], reply['TA_STATE']];
+    };
+    const ids = ['000000000005000000000006', '000000000005000000000007'];
+    expect(await list()).toEqual([ids, ['REA', 'REA']]);
+    const end = (TA_XID: string, TA_STATE: string): Promise<MibReply> =>
+      ctx.tpadmcall({ TA_OPERATION: 'SET', ...keys, TA_XID, TA_STATE });
+    expect(await end(ids[0] ?? '', 'HCO')).toMatchObject({ TA_ERROR: 1, TA_STATE: ['HCO'] });
+    expect(await end(ids[1] ?? '', 'HABORT')).toMatchObject({ TA_ERROR: 1, TA_STATE: ['HAB'] });
+    expect(await list()).toEqual([ids, ['HCO', 'HAB']]);
+    expect(await end(ids[0] ?? '', 'HCO')).toMatchObject({ TA_ERROR: 0 });
+    expect(await faultOf(end(ids[0] ?? '', 'HAB'))).toBe('TAEPROTO:TA_STATE');
+    expect((await ctx.admin('ALIAS').info('Q')).messages).toBe(1);
   });
 });
 

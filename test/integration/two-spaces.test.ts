@@ -3,14 +3,9 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Context } from '../../clients/typescript/index.ts';
-import { SystemClock } from '../../src/boot/system-clock.ts';
-import { openSpace } from '../../src/engine/open-space.ts';
-import { openLocalLog } from '../../src/wal/local/local-log.ts';
 import { daemonForAll, daemonForTest, type InProcess } from '../support/in-process.ts';
-import { properties } from '../support/queue-values.ts';
+import { prepareOffline } from '../support/prepared.ts';
 import { codeOf } from './helpers.ts';
-
-const SILENT = { info: (): void => {}, warn: (): void => {}, error: (): void => {} };
 
 const daemon = daemonForAll({
   spaces: [
@@ -82,25 +77,6 @@ describe('what became of it', () => {
     expect(await codeOf(other.transactionOutcome('xyz'))).toBe('TPEINVAL');
   });
 });
-
-/** As two-phase commit does, under a transaction log that this daemon does not have. */
-async function prepareOffline(dir: string, queue: string): Promise<void> {
-  const clock = new SystemClock();
-  const ports = {
-    clock,
-    ulog: SILENT,
-    soon: (then: () => void) => void setImmediate(then),
-    runCommand: () => {},
-  };
-  const store = await openLocalLog({ dir, clock, ulog: SILENT });
-  const engine = await openSpace(store, new AbortController().signal, ports);
-  const work = engine.openWork();
-  const request = { qname: queue, properties: properties({}), terms: null, data: Buffer.from('put'), work };
-  expect(engine.enqueue(request).code).toBe(0);
-  expect(engine.prepared.promise(work)).toBe(0);
-  engine.prepared.prepare(work, { transaction: { start: 5, serial: 6 }, tlog: 'ab'.repeat(16) });
-  await engine.close();
-}
 
 /** A daemon that ended between the decision and the outcome: its spaces hold prepared branches. */
 async function interrupted(): Promise<InProcess> {

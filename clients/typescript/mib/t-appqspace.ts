@@ -97,7 +97,16 @@ const FIELDS: Readonly<Record<string, string>> = {
   nonPersistentBytes: 'TA_MEMNONPERSIST',
 };
 const STATES: Readonly<Record<SpaceUseInfo['state'], string>> = { closed: 'INA', open: 'OPE', served: 'ACT' };
+/** A number that nobody knows. */
 const UNKNOWN = -1;
+/** Attributes that always read as -1. */
+export const NOT_COUNTED: readonly string[] = [
+  'TA_MEMSYSTEMRESERVED',
+  'TA_MEMTOTALALLOCATED',
+  'TA_CURPROC',
+  'TA_CURACTIONS',
+  ...['MSG', 'PROC', 'QUEUES', 'TRANS', 'ACTIONS', 'MEMNONPERSIST'].map((what) => `TA_HW${what}`),
+];
 
 export const tAppqspace: MibClass = {
   name: 'T_APPQSPACE',
@@ -185,12 +194,12 @@ async function settingsOf(
   throw unexpected();
 }
 
-/** Resources that nothing here uses are at 0; what is not counted is -1. */
+/** What is not counted is -1, and everything of a space that is closed; resources that nothing here uses are at 0. */
 function useOf(info: SpaceInfo | null): Row {
   const row: Record<string, MibValue> = {};
   for (const what of USED) {
-    const isIdle = !['MSG', 'PROC', 'QUEUES', 'TRANS', 'ACTIONS', 'MEMNONPERSIST'].includes(what);
-    row[`TA_CUR${what}`] = row[`TA_HW${what}`] = info !== null && isIdle ? 0 : UNKNOWN;
+    for (const field of [`TA_CUR${what}`, `TA_HW${what}`])
+      row[field] = info === null || NOT_COUNTED.includes(field) ? UNKNOWN : 0;
   }
   if (info === null) return row;
   const { curMessages, curQueues, curTransactions, curNonPersistentBytes } = info;

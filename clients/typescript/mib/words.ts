@@ -73,6 +73,9 @@ export function corridIn(name: string, value: string): string {
 export function corridOut(hex: string): string {
   const bytes = Buffer.from(hex, 'hex');
   const text = corridText(bytes);
-  const isText = text !== '' && !text.includes('\0') && Buffer.from(text).equals(bytes.subarray(0, Buffer.byteLength(text)));
+  const isText =
+    text !== '' &&
+    !text.includes('\0') &&
+    Buffer.from(text).equals(bytes.subarray(0, Buffer.byteLength(text)));
   return isText ? text : hex;
 }
