@@ -181,7 +181,7 @@ describe('T_APPQSPACE', () => {
       [{ TA_BLOCKING: 101 }, 'TAEINVAL:TA_BLOCKING'],
       [{ TA_MEMNONPERSIST: '5x' }, 'TAEINVAL:TA_MEMNONPERSIST'],
       [{ TA_APPQSPACENAME: 'NONE', TA_STATE: 'OPE' }, 'TAEUNIQ:TA_APPQSPACENAME'],
-      [{ TA_QMCONFIG: '/none', TA_STATE: 'OPE' }, 'TAEINVAL:'],
+      [{ TA_QMCONFIG: '/none', TA_STATE: 'OPE' }, 'TAEINVAL:TA_QMCONFIG'],
     ];
     for (const [fields, code] of rows)
       expect([fields, await fault('T_APPQSPACE', fields)]).toEqual([fields, code]);
@@ -249,6 +249,8 @@ describe('T_APPQ', () => {
     for (const [fields, code] of rows)
       expect([fields, await fault('T_APPQ', fields)]).toEqual([fields, code]);
     expect(await faultOf(get('T_APPQ', { TA_APPQSPACENAME: 'NOSPACE' }))).toBe('TAEINVAL:TA_APPQSPACENAME');
+    expect(await faultOf(get('T_APPQ', { TA_QMCONFIG: '/none' }))).toBe('TAEINVAL:TA_QMCONFIG');
+    expect(await faultOf(get('T_DEVICE', { TA_CFGDEVICE: '/none' }))).toBe('TAEINVAL:TA_CFGDEVICE');
     expect(await get('T_APPQ', { TA_APPQNAME: 'NONE' })).toMatchObject({ TA_ERROR: 0, TA_OCCURS: 0 });
 
     await put(ctx, 'NEWQ', 'x');

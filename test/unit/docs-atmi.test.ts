@@ -14,11 +14,11 @@ const rows = [...calls.matchAll(/^\| `(\w+)` \| ([\w, ]+) \|(.*)\|$/gm)].map(
     notes: notes.trim(),
   }),
 );
-/** The calls of spec §3, in its order, and the two of queues. */
+/** The calls of spec §3, in its order, the two of queues, and that of spec §7. */
 const SPEC =
   `tpinit tpterm tpgetctxt tpsetctxt tpchkauth tpalloc tprealloc tpfree tptypes tpbegin tpcommit tpabort tpsuspend tpresume
  tpgetlev tpscmt tpcall tpacall tpgetrply tpcancel tpsprio tpreturn tpforward tpadvertise tpunadvertise tpsvrinit tpsvrdone tpnotify
- tpbroadcast tpsetunsol tpchkunsol tpstrerror tpstrerrordetail userlog gp_mktime tpenqueue tpdequeue tpconnect tpsend tprecv tpdiscon`
+ tpbroadcast tpsetunsol tpchkunsol tpstrerror tpstrerrordetail userlog gp_mktime tpenqueue tpdequeue tpconnect tpsend tprecv tpdiscon tpadmcall`
     .split(/\s+/)
     .sort();
 

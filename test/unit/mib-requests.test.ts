@@ -167,17 +167,20 @@ describe('a state', () => {
   });
 });
 
-describe('what the daemon refuses', () => {
-  const refusing =
-    (init: { tperrno: number; diagnostic?: number }) => async (operation: string, request: Admin) => {
-      if (request.verb === ADMIN.SRVLIST) return answer({ lmid: 'L' });
-      throw new TpError({ ...init, operation, text: 'why' });
-    };
-  const diagnostic = (code: number): { tperrno: number; diagnostic: number } => ({
-    tperrno: TPERRNO.TPEDIAGNOSTIC,
-    diagnostic: code,
-  });
+const refusing =
+  (init: { tperrno: number; diagnostic?: number }) => async (operation: string, request: Admin) => {
+    if (request.verb === ADMIN.SRVLIST) return answer({ lmid: 'L' });
+    throw new TpError({ ...init, operation, text: 'why' });
+  };
+const diagnostic = (code: number): { tperrno: number; diagnostic: number } => ({
+  tperrno: TPERRNO.TPEDIAGNOSTIC,
+  diagnostic: code,
+});
 
+const nonsense = async (_: string, { verb }: Admin): Promise<AdminReply> =>
+  answer(verb === ADMIN.SRVLIST ? { lmid: 'L' } : { qspace: 5 });
+
+describe('what the daemon refuses', () => {
   it.each<[{ tperrno: number; diagnostic?: number }, string]>([
     [{ tperrno: TPERRNO.TPEPERM }, 'TAEPERM'],
     [{ tperrno: TPERRNO.TPEINVAL }, 'TAEINVAL'],
@@ -201,9 +204,7 @@ describe('what the daemon refuses', () => {
   });
 
   it('and an answer that is none is TPESYSTEM', async () => {
-    const ask = async (_: string, { verb }: Admin): Promise<AdminReply> =>
-      answer(verb === ADMIN.SRVLIST ? { lmid: 'L' } : { qspace: 5 });
-    await expect(tpadmcall(ask, GET)).rejects.toMatchObject({ tperrno: TPERRNO.TPESYSTEM });
+    await expect(tpadmcall(nonsense, GET)).rejects.toMatchObject({ tperrno: TPERRNO.TPESYSTEM });
   });
 });
 

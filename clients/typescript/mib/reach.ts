@@ -4,7 +4,7 @@ import { ADMIN, type AdminVerb, OP, QME, TPERRNO } from '../../../proto/codes.ts
 import type { AdminReply, Members } from '../../../proto/message.ts';
 import { type AskAdmin, QueueAdmin } from '../admin.ts';
 import { TpError } from '../error.ts';
-import { MibError } from './attribute.ts';
+import { illegal, MibError } from './attribute.ts';
 import { TAERROR, type TaError } from './codes.ts';
 
 export const OPERATION = 'tpadmcall';
@@ -40,13 +40,14 @@ export class Reach {
     return this.ask(OPERATION, { op: OP.ADMIN, id: 0, verb, qspace, qname: '', members });
   }
 
-  /** All rows of a list of a device. */
-  async rows(verb: AdminVerb, device: string): Promise<Members[]> {
+  /** All rows of a list of a device, which the request named in `field`. */
+  async rows(verb: AdminVerb, device: string, field = 'TA_QMCONFIG'): Promise<Members[]> {
     const rows: Members[] = [];
     for (;;) {
-      const { members, items } = await this.device(verb, { device, after: rows.length });
-      rows.push(...items);
-      if (members['more'] !== true || items.length === 0) return rows;
+      const page = await orAbsent(this.device(verb, { device, after: rows.length }));
+      if (page === null) throw illegal(field, device, 'the path of a device that this daemon holds');
+      rows.push(...page.items);
+      if (page.members['more'] !== true || page.items.length === 0) return rows;
     }
   }
 

@@ -1,5 +1,6 @@
 // T_APPQ: the queues of a space [spec 7.2]. Every request opens the space when it is closed.
 import type { QueueInfo } from '../../../proto/admin.ts';
+import { ADMIN } from '../../../proto/codes.ts';
 import type { QueueOptions } from '../admin.ts';
 import { type Attribute, type Attributes, DEVICE_BYTES, MibError, type Row } from './attribute.ts';
 import type { Asked, Done, MibClass } from './asked.ts';
@@ -105,6 +106,8 @@ export async function spaceOf(asked: Asked, reach: Reach): Promise<OpenSpace> {
     return await reach.opened(device, name);
   } catch (error) {
     if (!(error instanceof MibError) || !error.isAbsent) throw error;
+    // It throws when there is no such device.
+    await reach.rows(ADMIN.QSPACELIST, device);
     const code = asked.isSet ? TAERROR.TAEUNIQ : TAERROR.TAEINVAL;
     throw new MibError(code, error.message, { field: 'TA_APPQSPACENAME', cause: error });
   }

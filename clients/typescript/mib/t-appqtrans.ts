@@ -75,13 +75,16 @@ async function transactionsOf({ admin }: OpenSpace): Promise<TransactionInfo[]> 
   return found.toSorted((a, b) => (a.transaction < b.transaction ? -1 : 1));
 }
 
-/** What was decided already is TPEPROTO. */
 async function end({ admin }: OpenSpace, index: number, commit: boolean): Promise<void> {
   try {
     await admin.endTransaction(index, commit);
   } catch (error) {
-    if (!TpError.is(error) || error.tperrno !== TPERRNO.TPEPROTO) throw error;
-    throw new MibError(TAERROR.TAEPROTO, error.text, { field: 'TA_STATE', cause: error });
+    // It has ended meanwhile, or is decided.
+    const isLate = error instanceof MibError && error.isAbsent;
+    const isDecided = TpError.is(error) && error.tperrno === TPERRNO.TPEPROTO;
+    if (!isLate && !isDecided) throw error;
+    const text = isDecided ? error.text : error.message;
+    throw new MibError(TAERROR.TAEPROTO, text, { field: 'TA_STATE', cause: error });
   }
 }
 

@@ -54,7 +54,7 @@ function pageOf(rows: readonly Row[], { limit }: Asked): Found {
 /** Entries come before extents. */
 async function entriesOf(asked: Asked, reach: Reach): Promise<Row[]> {
   const device = asked.text('TA_CFGDEVICE');
-  const items = await reach.rows(ADMIN.DEVLIST, device);
+  const items = await reach.rows(ADMIN.DEVLIST, device, 'TA_CFGDEVICE');
   const entries = items.filter((item) => 'device' in item);
   return entries.map(({ device: path, offset, pages }, index) => {
     if (typeof path !== 'string' || typeof offset !== 'number' || typeof pages !== 'number')
