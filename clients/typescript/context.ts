@@ -22,7 +22,7 @@ import { TpError } from './error.ts';
 import { Initiator } from './initiator.ts';
 import { PlainCall } from './pending.ts';
 import type { MibRequest } from './mib/asked.ts';
-import { type MibReply, tpadmcall } from './mib/tpadmcall.ts';
+import type { MibReply } from './mib/tpadmcall.ts';
 import type { Service } from './service.ts';
 import { Session } from './session.ts';
 import type { Transaction } from './transaction.ts';
@@ -391,6 +391,8 @@ export class Context extends Initiator {
    */
   async tpadmcall(request: MibRequest): Promise<MibReply> {
     this.check('tpadmcall');
+    // Few programs administer: the others do not load it.
+    const { tpadmcall } = await import('./mib/tpadmcall.ts');
     return tpadmcall(this.askAdmin.bind(this), request);
   }
 
