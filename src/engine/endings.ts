@@ -16,12 +16,8 @@ import type { Soon } from './journal.ts';
 import { encodeEvent, moveBytes, REMOVAL_BYTES } from './record.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import type { BatchNumber, Held, Work } from './request.ts';
+import { SLICE, Slice } from './slice.ts';
 import type { SpaceEngine } from './space-engine.ts';
-
-/** Entries of one slice, and how long it may take: beside it in the same turn there is a slice of upkeep, and what the network brings. */
-const SLICE = { ENTRIES: 1000, MS: 4 } as const;
-/** Entries between two looks at the clock. */
-const STEP_ENTRIES = 50;
 
 /** An ending by its steps: each `yield` is a place where the turn may end. Returns the batch that holds its last record. */
 export type Steps = Generator<void, BatchNumber>;
@@ -45,7 +41,7 @@ interface Ending extends EndingTerms {
 
 export class Endings {
   /** A branch with more to do than this is walked in slices of this. */
-  sliceEntries: number = SLICE.ENTRIES;
+  sliceEntries: number = SLICE.STEPS;
   /** All up to this number are over. */
   over = 0;
   /** The log from behind this batch on is needed for what is being applied; Infinity: nothing is. */
@@ -172,12 +168,9 @@ export class Endings {
     const [ending] = this.asked;
     if (ending === undefined) return;
     engine.space.batch = engine.journal.batch;
-    const untilMs = engine.monoMs() + SLICE.MS;
+    const slice = new Slice(() => engine.monoMs(), this.sliceEntries);
     let step = ending.steps.next();
-    for (let left = this.sliceEntries - STEP_ENTRIES; left > 0; left -= STEP_ENTRIES) {
-      if (step.done === true || engine.monoMs() >= untilMs) break;
-      step = ending.steps.next();
-    }
+    while (step.done !== true && slice.mayGoOn(SLICE.LOOK)) step = ending.steps.next();
     if (step.done === true) this.end(ending, step.value);
     engine.settle();
     this.schedule();
@@ -209,7 +202,7 @@ export class Endings {
 
   /** Where the turn may end: after every so many entries. */
   isPause(done: number): boolean {
-    return done % Math.min(STEP_ENTRIES, this.sliceEntries) === 0;
+    return done % Math.min(SLICE.LOOK, this.sliceEntries) === 0;
   }
 
   /** What the open batch says is going to be applied step by step, `leaving`'s end with it; returns the batch. */

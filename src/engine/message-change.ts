@@ -16,9 +16,10 @@ import { CHANGE_STAGES, Walk, type Cursor } from '../queue/walk.ts';
 import { CHANGE_BYTES } from './record.ts';
 import type { BatchNumber } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
+import { Slice } from './slice.ts';
 import type { Chore } from './upkeep.ts';
 
-/** Entries of a slice: a few milliseconds. */
+/** Entries of a slice. */
 const SLICE_ENTRIES = 500;
 
 export type MessageChange =
@@ -96,12 +97,13 @@ class Change implements Chore {
     const { criteria } = this.order;
     if (criteria.msgid !== null) return this.noteOne(criteria.msgid);
     const walk = new Walk(space, this.queue, { stages: CHANGE_STAGES, cursor: this.cursor });
-    for (let left = SLICE_ENTRIES; left > 0; left--) {
+    const slice = this.newSlice();
+    do {
       const entry = walk.next();
       if (entry === NONE) return true;
       const isHere = space.entries.queue.get(entry) === this.queue.number;
       if (isHere && matches(space, entry, this.by)) this.note(entry, walk.stage);
-    }
+    } while (slice.mayGoOn());
     this.cursor = walk.cursor();
     return false;
   }
@@ -122,6 +124,10 @@ class Change implements Chore {
     else (stage === 'ready' ? this.ready : this.delayed).add(entry, id);
   }
 
+  private newSlice(): Slice {
+    return new Slice(() => this.engine.monoMs(), SLICE_ENTRIES);
+  }
+
   /** true: there is more. */
   private changeSome(): boolean {
     const { engine } = this;
@@ -138,7 +144,8 @@ class Change implements Chore {
       return this.waitFor((run) => engine.whenRoom(run));
     }
     let used = 0;
-    for (; this.next < end; this.next++) {
+    const slice = this.newSlice();
+    for (let goesOn = true; goesOn && this.next < end; this.next++, goesOn = slice.mayGoOn()) {
       const isReady = this.next < ready.length;
       const noted = isReady ? ready : delayed;
       const at = isReady ? this.next : this.next - ready.length;

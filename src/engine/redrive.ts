@@ -10,10 +10,9 @@ import type { Queue } from '../queue/queue.ts';
 import { ENTRY } from '../queue/tables.ts';
 import { CHANGE_BYTES } from './record.ts';
 import type { BatchNumber } from './request.ts';
+import { SLICE, Slice } from './slice.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
-/** Messages of one slice, and how long it may take; how many there are between two looks at the clock. */
-const SLICE = { ENTRIES: 1000, MS: 4, STEP: 50 } as const;
 /** At a limited rate: it pauses no shorter than this, and what was missed for longer than that is not made up for. */
 const RATE_MS = { STEP: 20, CREDIT: 100 } as const;
 
@@ -69,7 +68,7 @@ export type RedriveDone = (result: RedriveResult) => void;
 
 /** All that are under way in one space. */
 export class Redrives {
-  sliceEntries: number = SLICE.ENTRIES;
+  sliceEntries: number = SLICE.STEPS;
   private readonly engine: SpaceEngine;
   private readonly underWay = new Set<Redrive>();
   private closed = false;
@@ -166,8 +165,8 @@ export class Redrive {
   private slice(): void {
     const { engine, terms } = this;
     if (engine.upkeep.isLate) engine.settle();
-    const untilMs = engine.monoMs() + SLICE.MS;
-    for (let i = 1; i <= engine.redrives.sliceEntries; i++) {
+    const slice = new Slice(() => engine.monoMs(), engine.redrives.sliceEntries);
+    do {
       if (terms.source.doomed) return this.finish('destroyed');
       if (this.moved >= terms.limit) return this.finish('limit');
       this.wait = this.whyNot();
@@ -175,8 +174,7 @@ export class Redrive {
       const entry = this.walk.next();
       if (entry === NONE) return this.finish('done');
       this.wait = this.look(entry);
-      if (this.wait !== null || (i % SLICE.STEP === 0 && engine.monoMs() >= untilMs)) break;
-    }
+    } while (this.wait === null && slice.mayGoOn());
     engine.settle();
   }
 

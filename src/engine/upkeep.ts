@@ -9,9 +9,8 @@ import type { Queue } from '../queue/queue.ts';
 import { ENTRY } from '../queue/tables.ts';
 import type { SpaceEngine } from './space-engine.ts';
 import type { Soon } from './journal.ts';
+import { SLICE, Slice } from './slice.ts';
 
-/** Entries per slice: a few milliseconds. */
-const SLICE_ENTRIES = 1000;
 /** The wall clock may step: while something waits for it, it is looked at this often, in milliseconds. */
 const WALL_CHECK_MS = 1000;
 
@@ -49,8 +48,12 @@ export class Upkeep {
     const { engine } = this;
     if (this.isCurrent(queue)) return true;
     const now = engine.now();
-    engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE_ENTRIES });
-    return queue.nextMs(CLOCK.SPACE) > now.nowMs && queue.nextMs(CLOCK.WALL) > now.wallMs;
+    const slice = this.newSlice();
+    const isLate = (): boolean =>
+      queue.nextMs(CLOCK.SPACE) <= now.nowMs || queue.nextMs(CLOCK.WALL) <= now.wallMs;
+    do engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE.LOOK });
+    while (isLate() && slice.mayGoOn(SLICE.LOOK));
+    return !isLate();
   }
 
   /** Calls back when the queue is up to date, in the order of asking. */
@@ -82,13 +85,15 @@ export class Upkeep {
     const { space } = this.engine;
     if (space.nextMs(CLOCK.SPACE) === Infinity && space.nextMs(CLOCK.WALL) === Infinity) return this.disarm();
     const now = this.engine.now();
-    let left = SLICE_ENTRIES;
+    const slice = this.newSlice();
     let queue = this.lateQueue(now);
-    for (; queue !== undefined && left > 0; queue = this.lateQueue(now)) {
+    while (queue !== undefined) {
       const { expired, delayed } = queue;
-      this.engine.run({ kind: 'tick', queue: queue.number, ...now, limit: left });
+      this.engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE.LOOK });
       // At least as many as were looked at.
-      left -= queue.expired - expired + (delayed - queue.delayed);
+      const steps = Math.max(1, queue.expired - expired + (delayed - queue.delayed));
+      queue = this.lateQueue(now);
+      if (!slice.mayGoOn(steps)) break;
     }
     if (queue !== undefined) this.schedule();
     this.arm(now);
@@ -100,7 +105,7 @@ export class Upkeep {
     this.add({
       queue,
       slice: () => {
-        if (purge.slice(SLICE_ENTRIES)) return true;
+        if (purge.slice(this.newSlice())) return true;
         done(purge.count, QME.OK);
         return false;
       },
@@ -110,7 +115,7 @@ export class Upkeep {
 
   /** Empties what is left of a destroyed queue; a start goes on with it. */
   empty(queue: Queue): void {
-    this.add({ queue, slice: () => this.removeSome(queue, SLICE_ENTRIES) > 0, given: () => {} });
+    this.add({ queue, slice: () => this.removeSome(queue), given: () => {} });
   }
 
   /** Does what there is to do, e.g. because a queue is no longer walked. */
@@ -127,14 +132,20 @@ export class Upkeep {
     this.disarm();
   }
 
-  private removeSome(queue: Queue, limit: number): number {
+  private newSlice(): Slice {
+    return new Slice(() => this.engine.monoMs());
+  }
+
+  /** true: there may be more. */
+  private removeSome(queue: Queue): boolean {
     const { engine } = this;
-    for (let count = 0; count < limit; count++) {
+    const slice = this.newSlice();
+    do {
       const entry = engine.space.anyUnheld(queue);
-      if (entry === 0) return count;
+      if (entry === 0) return false;
       engine.run({ kind: 'remove', entry, reason: REMOVAL.PURGED });
-    }
-    return limit;
+    } while (slice.mayGoOn());
+    return true;
   }
 
   /** Long work that is done beside everything else. */
@@ -242,11 +253,11 @@ class Purge {
     this.left = queue.messages + queue.pending;
   }
 
-  /** Looks at so many entries at most; true: there is more. */
-  slice(limit: number): boolean {
+  /** Looks at a slice of the entries; true: there is more. */
+  slice(slice: Slice): boolean {
     const { engine, queue } = this;
     const { space } = engine;
-    for (let i = 0; i < limit && this.left > 0; i++) {
+    for (let goesOn = true; goesOn && this.left > 0; goesOn = slice.mayGoOn()) {
       const entry = this.isThere() ? space.unheldAfter(queue, this.passed) : space.anyUnheld(queue);
       if (entry === 0) return false;
       const id = space.id(entry);

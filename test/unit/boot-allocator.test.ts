@@ -49,7 +49,7 @@ test('the answer is no for a name that cannot be said, where the program fails, 
 
 test('a process with nothing else to do lives until the answer, and no longer', () => {
   withProgram('sleep 0.3');
-  const module = pathToFileURL(join(import.meta.dirname, '../../dist/src/boot/allocator.js'));
+  const module = pathToFileURL(join(import.meta.dirname, '../../dist/src/boot/allocator.js')).href;
   const script = `import { Allocator } from '${module}'; console.log(await Allocator.start().allocate('/nowhere', 1));`;
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
