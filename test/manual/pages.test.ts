@@ -1,6 +1,6 @@
 // The manual as its reader types it: every `console` block of every page in docs/, against a daemon on ubbconfig.example with a server for
-// STRING, in a folder that holds ubbconfig.example. A page that starts a daemon itself gets none. The README's tour is run by
-// test/package, from the packages.
+// STRING, in a folder that holds ubbconfig.example and finds @tmqueue/client. A page that starts a daemon itself gets none. The README's tour
+// is run by test/package, from the packages.
 import {
   chmodSync,
   copyFileSync,
@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { runPage, stepsOf } from '../support/console.ts';
 import { InProcess } from '../support/in-process.ts';
@@ -34,6 +35,7 @@ describe.concurrent('the examples of', () => {
     const place = startsItself ? ownFolder() : await withDaemon();
     try {
       copyFileSync(EXAMPLE, join(place.folder, 'ubbconfig.example'));
+      linkClient(place.folder);
       const PATH = `${commands(place.folder)}:${process.env['PATH']}`;
       const env = { ...process.env, PATH, WSNADDR: place.address };
       expect(await runPage({ name: `docs/${name}`, text, folder: place.folder, env })).toBeGreaterThan(0);
@@ -67,6 +69,15 @@ async function withDaemon(): Promise<Place> {
     await daemon.remove();
   };
   return { folder: daemon.dir, address: daemon.address, remove };
+}
+
+/** So that a program in this folder may import '@tmqueue/client', as after `npm install`. */
+function linkClient(folder: string): void {
+  const place = join(folder, 'node_modules/@tmqueue/client');
+  mkdirSync(place, { recursive: true });
+  const entry = pathToFileURL(join(ROOT, 'dist/clients/typescript/index.js')).href;
+  writeFileSync(join(place, 'package.json'), '{"type":"module","exports":"./index.js"}\n');
+  writeFileSync(join(place, 'index.js'), `export * from '${entry}';\n`);
 }
 
 /** A folder with the package's commands, as npm would link them. */
