@@ -53,16 +53,26 @@ describe('addresses', () => {
     ['host', 'host', 7110],
     ['//10.0.0.1', '10.0.0.1', 7110],
     ['//[::1]:7111', '::1', 7111],
+    ['0x00021bc67f000001', '127.0.0.1', 7110],
+    ['0X0002FFFFC0A80102000000000000', '192.168.1.2', 65_535],
   ])('%s', (text, host, port) => {
     expect(parseAddress(text)).toEqual({ host, port });
   });
 
-  it.each(['', '//', '//:7110', '//host:0', '//host:65536', '//host:x', '//a b:1', 'http://x:1', '::1'])(
-    '%j is TPEINVAL',
-    (text) => {
-      expect(() => parseAddress(text)).toThrow(/^TPEINVAL/);
-    },
-  );
+  it.each([
+    '',
+    '//',
+    '//:7110',
+    '//host:0',
+    '//host:65536',
+    '//host:x',
+    '//a b:1',
+    'http://x:1',
+    '::1',
+    '0x000200007f000001',
+  ])('%j is TPEINVAL', (text) => {
+    expect(() => parseAddress(text)).toThrow(/^TPEINVAL/);
+  });
 
   it('come from the argument, from WSNADDR, or are the default', () => {
     vi.stubEnv('WSNADDR', '//a:1,//b:2');
