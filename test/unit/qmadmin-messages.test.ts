@@ -489,9 +489,12 @@ describe('at a terminal', () => {
 
   it('Ctrl-C ends a listing and not the session', async () => {
     const { work, path } = await place();
-    await work((engine) => {
-      for (let i = 0; i < 450; i++) put(engine, `${i}`);
-    });
+    // In parts: the room for them is made while the log is open.
+    for (let from = 0; from < 450; from += 50) {
+      await work((engine) => {
+        for (let i = from; i < from + 50; i++) put(engine, `${i}`);
+      });
+    }
     const ran = await runLines(typed(['qopen SP', 'qset Q', 'qlist', 'qinfo Q'], 1), localDevice(path));
     expect(ran.out).toHaveLength(3 + 1 + 200 + 1);
     expect(ran.out.at(-1)).toMatch(/^Queue Q: 450 /);
