@@ -109,6 +109,19 @@ it('every tenth request that waited is the one that waits longest, whatever its 
   expect(got.indexOf('low')).toBe(10);
 });
 
+it('a caller that goes on at once behind an answer comes after those that wait', () => {
+  const { services, got, answer } = oneServer();
+  const first = new (class extends Call {
+    override answered(): void {
+      services.call(new Call('again', null));
+    }
+  })('first', null);
+  services.call(first);
+  services.call(new Call('waits', null));
+  for (let i = 0; i < 3; i++) answer();
+  expect(got).toEqual(['first', 'waits', 'again']);
+});
+
 it('a one-way call ends when a server has it; the answer and the end of the server are nothing to it', () => {
   const { services, got, frames, answer, client } = oneServer();
   const [first, second] = [new Call('a', null, { isOneWay: true }), new Call('b', null, { isOneWay: true })];

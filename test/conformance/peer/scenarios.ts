@@ -1,14 +1,11 @@
-// Another product's queue tests [spec/peer-scenarios.md], every one by its id: tested here, without meaning in Tuxedo's own model, or waiting
-// for a part of this product. scenarios.test.ts compares the list with the specification and with the tests. Must not know how a scenario
-// is tested.
+// Another product's queue tests [spec/peer-scenarios.md], every one by its id: tested here, or without meaning in Tuxedo's own model.
+// scenarios.test.ts compares the list with the specification and with the tests. Must not know how a scenario is tested.
 
 export interface Scenario {
   /** As the specification names it. */
   readonly name: string;
   /** Why it has no meaning here: a reason in Tuxedo's own model, never that something is not built yet. */
   readonly noMeaning?: string;
-  /** What must be there first; its test, when there is one, is skipped until then. */
-  readonly waitsFor?: string;
 }
 
 const NO_DEFAULT_QUEUE = 'a queue space has no default queue: a queue exists once qcreate made it';
