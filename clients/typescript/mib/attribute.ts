@@ -64,7 +64,18 @@ export function shown(value: unknown): string {
 const LONG_MAX = 2_147_483_647;
 const STRING_BYTES_MAX = 1024;
 /** Of a device's path: requests name a space as `device:space`. */
-export const DEVICE_BYTES = 1008;
+const DEVICE_BYTES = 1008;
+/** The keys that say where an object is: the device, and the machine, which may be left out. */
+export const DEVICE_KEY: Attribute = {
+  type: 'string',
+  perms: 'ru',
+  key: true,
+  names: true,
+  needed: 'always',
+  min: 1,
+  max: DEVICE_BYTES,
+};
+export const LMID_KEY: Attribute = { type: 'string', perms: 'ru', key: true, names: true, min: 1, max: 30 };
 
 /** The value as its attribute has it: strings that are numbers are good for a long, numbers for a string, as FML32 converts them. */
 export function converted(name: string, attribute: Attribute, value: MibValue): MibValue {

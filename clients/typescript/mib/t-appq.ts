@@ -2,7 +2,7 @@
 import type { QueueInfo } from '../../../proto/admin.ts';
 import { ADMIN } from '../../../proto/codes.ts';
 import type { QueueOptions } from '../admin.ts';
-import { type Attribute, type Attributes, DEVICE_BYTES, MibError, type Row } from './attribute.ts';
+import { type Attribute, type Attributes, DEVICE_KEY, LMID_KEY, MibError, type Row } from './attribute.ts';
 import type { Asked, Done, MibClass } from './asked.ts';
 import { MIB, TAERROR } from './codes.ts';
 import { orAbsent, type OpenSpace, type Reach, renaming } from './reach.ts';
@@ -24,16 +24,8 @@ export const SPACE_KEYS: Attributes = {
     min: 1,
     max: 15,
   },
-  TA_QMCONFIG: {
-    type: 'string',
-    perms: 'ru',
-    key: true,
-    names: true,
-    needed: 'always',
-    min: 1,
-    max: DEVICE_BYTES,
-  },
-  TA_LMID: { type: 'string', perms: 'ru', key: true, names: true, min: 1, max: 30 },
+  TA_QMCONFIG: DEVICE_KEY,
+  TA_LMID: LMID_KEY,
 };
 
 const attributes: Attributes = {

@@ -11,7 +11,8 @@ import type { MemberValue } from '../../../proto/message.ts';
 import {
   type Attribute,
   type Attributes,
-  DEVICE_BYTES,
+  DEVICE_KEY,
+  LMID_KEY,
   MibError,
   type MibValue,
   type Row,
@@ -39,16 +40,8 @@ const USED = ['MSG', 'PROC', 'QUEUES', 'TRANS', ...RESOURCES];
 
 const attributes: Attributes = {
   TA_APPQSPACENAME: { type: 'string', perms: 'ru', key: true, names: true, needed: 'set', min: 1, max: 15 },
-  TA_QMCONFIG: {
-    type: 'string',
-    perms: 'ru',
-    key: true,
-    names: true,
-    needed: 'always',
-    min: 1,
-    max: DEVICE_BYTES,
-  },
-  TA_LMID: { type: 'string', perms: 'ru', key: true, names: true, min: 1, max: 30 },
+  TA_QMCONFIG: DEVICE_KEY,
+  TA_LMID: LMID_KEY,
   TA_BLOCKING: LIMIT,
   TA_ERRORQNAME: { type: 'string', perms: 'rw', max: 15 },
   TA_FORCEINIT: { type: 'string', perms: 'ru', words: ['Y', 'N'] },

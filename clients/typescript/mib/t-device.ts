@@ -1,6 +1,6 @@
 // T_DEVICE: entries of a device list, as crdl and dsdl make and remove them; what of TM_MIB a set-up of queue spaces needs [spec 7.1].
 import { ADMIN } from '../../../proto/codes.ts';
-import { type Attributes, DEVICE_BYTES, MibError, type Row } from './attribute.ts';
+import { type Attributes, DEVICE_KEY, LMID_KEY, MibError, type Row } from './attribute.ts';
 import type { Asked, Done, Found, MibClass } from './asked.ts';
 import { TAERROR } from './codes.ts';
 import { type Reach, unexpected } from './reach.ts';
@@ -8,16 +8,8 @@ import { type Reach, unexpected } from './reach.ts';
 const PATH_BYTES = 1024;
 
 const attributes: Attributes = {
-  TA_CFGDEVICE: {
-    type: 'string',
-    perms: 'ru',
-    key: true,
-    names: true,
-    needed: 'always',
-    min: 1,
-    max: DEVICE_BYTES,
-  },
-  TA_LMID: { type: 'string', perms: 'ru', key: true, names: true, min: 1, max: 30 },
+  TA_CFGDEVICE: DEVICE_KEY,
+  TA_LMID: LMID_KEY,
   TA_DEVINDEX: { type: 'long', perms: 'r', key: true, names: true },
   TA_DEVICE: { type: 'string', perms: 'ru', min: 1, max: PATH_BYTES },
   TA_DEVOFFSET: { type: 'long', perms: 'ru' },
