@@ -79,7 +79,7 @@ class Load {
   }
 
   private async transaction(): Promise<void> {
-    const tx = await this.ctx.fork();
+    const tx = this.ctx.fork();
     await tx.tpbegin(60);
     const calls = Array.from({ length: this.prng.between(1, 4) }, () =>
       codeOf(this.prng.oneIn(2) ? this.put(tx) : this.take(tx)),
@@ -206,9 +206,16 @@ async function checkFlow(daemon: InProcess, ctx: Context, all: number): Promise<
     expect(infos.reduce((total, info) => total + info[counter], 0)).toBe(sum(counter));
 }
 
+const order = (text: string): string => `ORDER="${text}" OUTOFORDER="top,msgid"`;
+
+/** The msgids of the persistent messages of each queue. */
+const kept = ({ queues }: Truth): string[][] =>
+  NAMES.map((name) =>
+    (queues.get(name) ?? []).filter(({ persistent }) => persistent).map(({ msgid }) => msgid),
+  );
+
 const timeout = 120_000 + OPERATIONS * 5;
 test(`after ${OPERATIONS} operations, seed ${SEED}, all say what is there`, { timeout }, async () => {
-  const order = (text: string): string => `ORDER="${text}" OUTOFORDER="top,msgid"`;
   const daemon = await daemonForTest({
     maxGtt: 1000,
     spaces: [
@@ -236,10 +243,6 @@ test(`after ${OPERATIONS} operations, seed ${SEED}, all say what is there`, { ti
 
   await daemon.restart();
   const after = await truthOf(ctx);
-  const kept = ({ queues }: Truth): string[][] =>
-    NAMES.map((name) =>
-      (queues.get(name) ?? []).filter(({ persistent }) => persistent).map(({ msgid }) => msgid),
-    );
   expect(kept(after)).toEqual(kept(before));
   expect(after.all).toBe(kept(before).flat().length);
   await checkCounters(daemon, ctx, after);
