@@ -16,7 +16,7 @@ import {
 export type CheckedAttributes =
   { readonly ok: true; readonly value: QueueAttributes } | { readonly ok: false; readonly fault: string };
 
-type Settable = Omit<QueueAttributes, 'name'>;
+type Settable = Omit<QueueAttributes, 'name' | 'aq'>;
 type Setting = keyof Settable;
 type Changes = { -readonly [K in Setting]?: Settable[K] };
 

@@ -330,7 +330,10 @@ function pause(named: NamedSpace, queue: Queue, { verb, members }: Admin): Outco
 
 function redefine({ name, engine }: NamedSpace, queue: Queue, attributes: QueueAttributes): Outcome {
   const before = queue.attributes;
-  const names = Object.keys(attributes) as (keyof QueueAttributes)[];
+  const names = Object.keys(attributes).filter((key) => key !== 'aq') as Exclude<
+    keyof QueueAttributes,
+    'aq'
+  >[];
   const changes = names
     .filter((key) => attributes[key] !== before[key])
     .map((key) => `${key} ${before[key]} → ${attributes[key]}`);

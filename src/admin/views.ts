@@ -16,8 +16,9 @@ export interface NamedSpace {
 }
 
 export function queueView(queue: Queue): QueueInfo {
+  const { aq: _, ...attributes } = queue.attributes;
   return {
-    ...queue.attributes,
+    ...attributes,
     messages: queue.messages,
     ready: queue.ready,
     delayed: queue.delayed,

@@ -8,9 +8,9 @@ import type { RecordBuffer } from './record-buffer.ts';
 /** 4 was the rows of format 1, message by message. */
 export const SECTION = { HEAD: 1, RECORDS: 2, TYPES: 3, END: 5, ROWS: 6 } as const;
 /** Raised with a change that a program of the format before could not read. Those that are not read are of no use: the log is read instead. */
-export const CHECKPOINT_FORMAT = 3;
-/** 2 is as 3, without provenance. */
-export const CHECKPOINT_FORMATS: readonly number[] = [2, CHECKPOINT_FORMAT];
+export const CHECKPOINT_FORMAT = 4;
+/** 2 is as 3 without provenance, and 3 as 4 without the AQ dialect. */
+export const CHECKPOINT_FORMATS: readonly number[] = [2, 3, CHECKPOINT_FORMAT];
 export const SECTION_HEAD_BYTES = 5;
 
 export interface CheckpointHead {

@@ -4,7 +4,15 @@
 import { LIMIT } from '../../proto/codes.ts';
 import { NONE } from '../base/column.ts';
 import { Arrival } from '../queue/arrival.ts';
-import { CLOCK, MEMORY_REF, type EntryTiming, type Placed, type ProvenanceSet } from '../queue/event.ts';
+import {
+  CLOCK,
+  MEMORY_REF,
+  type EntryTiming,
+  type Finished,
+  type Placed,
+  type ProvenanceSet,
+} from '../queue/event.ts';
+import { finishedOf } from '../queue/recipients.ts';
 import { standingOf } from '../queue/place.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { PROVENANCE_BYTES_MAX } from './provenance-record.ts';
@@ -17,9 +25,37 @@ const COUNT_BYTES = 4;
 /** How a column is written. */
 const FORM = { ONE: 0, EACH: 1 } as const;
 /** Bits of a row: which of the values it has that only some have, and the clock of its due time. */
-const BIT = { CORRID: 1, TIMING: 2, PLACED: 4, DUE_ON_WALL: 8, PROVENANCE: 16 } as const;
+const BIT = {
+  CORRID: 1,
+  TIMING: 2,
+  PLACED: 4,
+  DUE_ON_WALL: 8,
+  PROVENANCE: 16,
+  COPY: 32,
+  FINISHED: 64,
+  EXCEPTION: 128,
+} as const;
+/** Set in a row's COPY: another row counts the record. */
+const FOLLOWER = 0x8000;
+/** The number of its transaction group follows. */
+const GROUPED = 0x4000;
+const FINISHED_BYTES_MAX = 64;
+/** Of an exception queue, with its length. */
+const NAME_BYTES_MAX = 2 + 1024;
+const RECORD_BITS = BIT.PLACED | BIT.PROVENANCE | BIT.FINISHED;
 const TIMING_BYTES = 25;
-const EXTRA_BYTES_MAX = LIMIT.TMCORRIDLEN + TIMING_BYTES + 2 + PLACED_BYTES + 2 + PROVENANCE_BYTES_MAX;
+const EXTRA_BYTES_MAX =
+  10 +
+  NAME_BYTES_MAX +
+  2 +
+  LIMIT.TMCORRIDLEN +
+  TIMING_BYTES +
+  2 +
+  PLACED_BYTES +
+  2 +
+  PROVENANCE_BYTES_MAX +
+  2 +
+  FINISHED_BYTES_MAX;
 const COUNTER_LOW = 2 ** 32;
 
 type Values = Uint8Array | Uint16Array | Uint32Array | Float64Array;
@@ -82,7 +118,7 @@ export class RowWriter {
   private take(row: number): void {
     const { block, count: at } = this;
     const { messages, entries } = this.space;
-    const entry = messages.firstEntry.get(row);
+    const entry = messages.entry.get(row);
     const id = messages.id(row);
     block.epoch[at] = id.epoch;
     block.counterLow[at] = id.counter % COUNTER_LOW;
@@ -103,11 +139,26 @@ export class RowWriter {
 
   /** Writes what only some rows have; returns the bits that say so. */
   private takeExtra(entry: number): number {
-    const { entries, details, corrids } = this.space;
+    const { entries, details, corrids, messages } = this.space;
     this.extend();
     const into = this.extra;
     let to = this.extraBytes;
     let bits = 0;
+    const row = entries.message.get(entry);
+    const copy = messages.copyOf(row);
+    const group = this.space.groups.of(entry);
+    if (copy !== 0 || group !== 0) {
+      bits |= BIT.COPY;
+      const marks = (messages.isFollower(row) ? FOLLOWER : 0) | (group === 0 ? 0 : GROUPED);
+      to = into.writeUInt16LE(copy | marks, to);
+      if (group !== 0) to = into.writeDoubleLE(group, to);
+    }
+    const exceptionQueue = this.space.exceptionNames.get(entry);
+    if (exceptionQueue !== undefined) {
+      bits |= BIT.EXCEPTION;
+      const length = into.write(exceptionQueue, to + 2);
+      to = into.writeUInt16LE(length, to) + length;
+    }
     const corrid = entries.corrid.get(entry);
     if (corrid !== NONE) {
       bits |= BIT.CORRID;
@@ -135,6 +186,11 @@ export class RowWriter {
       const id = this.space.id(entry);
       to = this.writeRecord({ kind: 'provenanceSet', id, persistent: true, provenance }, to);
     }
+    const finished = finishedOf(this.space, entry);
+    if (finished !== null) {
+      bits |= BIT.FINISHED;
+      to = this.writeRecord(finished, to);
+    }
     this.extraBytes = to;
     return bits;
   }
@@ -148,7 +204,7 @@ export class RowWriter {
   }
 
   /** After its length. */
-  private writeRecord(event: Placed | ProvenanceSet, at: number): number {
+  private writeRecord(event: Placed | ProvenanceSet | Finished, at: number): number {
     const { extra } = this;
     const record = new RecordBuffer(PROVENANCE_BYTES_MAX);
     const length = encodeEvent(record, event);
@@ -230,12 +286,17 @@ export class RowReader {
     arrival.priority = block.priority[i] as number;
     const bits = block.bits[i] as number;
     arrival.dueClock = (bits & BIT.DUE_ON_WALL) === 0 ? CLOCK.SPACE : CLOCK.WALL;
+    const copy = (bits & BIT.COPY) === 0 ? 0 : this.take(0, 2).readUInt16LE(0);
+    arrival.group = (copy & GROUPED) === 0 ? 0 : this.take(0, 8).readDoubleLE(0);
+    arrival.copy = copy & ~(FOLLOWER | GROUPED);
+    arrival.isFollower = (copy & FOLLOWER) !== 0;
+    arrival.exceptionQueue = (bits & BIT.EXCEPTION) === 0 ? '' : this.takeRecord().toString();
     arrival.corrid = (bits & BIT.CORRID) === 0 ? null : this.take(0, LIMIT.TMCORRIDLEN);
     arrival.timing = (bits & BIT.TIMING) === 0 ? null : this.takeTiming();
-    if ((bits & (BIT.PLACED | BIT.PROVENANCE)) === 0) return NONE_OF_THEM;
+    if ((bits & RECORD_BITS) === 0) return NONE_OF_THEM;
     const records: Buffer[] = [];
-    if ((bits & BIT.PLACED) !== 0) records.push(this.takeRecord());
-    if ((bits & BIT.PROVENANCE) !== 0) records.push(this.takeRecord());
+    for (const bit of [BIT.PLACED, BIT.PROVENANCE, BIT.FINISHED])
+      if ((bits & bit) !== 0) records.push(this.takeRecord());
     return records;
   }
 

@@ -1,6 +1,7 @@
 // What a space is made of beside its messages, as records: what the log repeats at the start of each segment, and a checkpoint holds.
 import type { ThresholdKind } from '../queue/event.ts';
 import { members } from '../queue/prepared.ts';
+import type { Queue } from '../queue/queue.ts';
 import type { QueueSpace } from '../queue/space.ts';
 import { encodeOutcomes } from './branch-record.ts';
 import { encodeEvent } from './record.ts';
@@ -23,11 +24,18 @@ export function definitionRecords(space: QueueSpace): RecordBuffer {
   return buffer;
 }
 
+/** The doomed first: a queue of the same name may have been made since. Lanes behind their queues. */
+function queuesToDefine(space: QueueSpace): Queue[] {
+  const queues = [...space.doomedQueues(), ...space.queues()];
+  return [...queues, ...queues.flatMap(({ lanes }) => [...(lanes?.values() ?? [])])];
+}
+
 function writeDefinitions(buffer: RecordBuffer, space: QueueSpace): void {
   const { attributes } = space;
   encodeEvent(buffer, { kind: 'spaceDefined', attributes, nextQueue: space.nextQueueNumber() });
-  // The doomed first: a queue of the same name may have been made since.
-  for (const queue of [...space.doomedQueues(), ...space.queues()]) {
+  // Before the queues: what a queue of the AQ dialect is, its table says.
+  for (const object of space.catalog.all()) encodeEvent(buffer, { kind: 'objectDefined', ...object });
+  for (const queue of queuesToDefine(space)) {
     encodeEvent(buffer, { kind: 'queueDefined', queue: queue.number, attributes: queue.attributes });
     if (queue.doomed) encodeEvent(buffer, { kind: 'queueDoomed', queue: queue.number });
     queue.armed.forEach((armed, threshold) => {

@@ -110,7 +110,9 @@ export class Dequeues {
   private nextTurn(turns: Heap<Turn>, entry: number, arrival: number): void {
     if (!this.isOpen(entry)) return;
     const { space } = this.engine;
-    const waiters = this.waiters.get(space.queueOf(entry).number);
+    const queue = space.queueOf(entry);
+    if (queue.isAq) return this.engine.aq.offered(entry);
+    const waiters = this.waiters.get(queue.number);
     if (waiters === undefined || waiters.size === 0) return;
     const waiter = waiters.firstFor(space.selectorOf(entry), arrival);
     if (waiter !== null) turns.push({ heapIndex: -1, entry, waiter });

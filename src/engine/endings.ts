@@ -5,9 +5,11 @@
 import { NONE } from '../base/column.ts';
 import type { TransactionId } from '../base/transaction-id.ts';
 import { apply } from '../queue/apply.ts';
+import { isLooked, isRetained } from '../queue/aq.ts';
 import type { RollbackCommand } from '../queue/command.ts';
 import type { Cause } from '../queue/provenance.ts';
 import { REMOVAL, type Removed } from '../queue/event.ts';
+import { heldIn } from '../queue/prepared.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Branch } from '../queue/branches.ts';
 import { ENTRY } from '../queue/tables.ts';
@@ -254,9 +256,12 @@ export class Endings {
     const { branch } = work;
     const removals = new RecordBuffer();
     let done = 0;
+    // The AQ dialect keeps some, and locked some without consuming them: these in one turn, in the same batch as the rest.
+    for (const entry of heldIn(space, branch, isLooked)) engine.run({ kind: 'unhold', entry });
+    const retained = new Set(heldIn(space, branch, isRetained));
     for (let entry = branch.first; entry !== NONE; entry = space.entries.left(entry)) {
       const event = this.removalOf(entry);
-      if (event.persistent) encodeEvent(removals, event);
+      if (event.persistent && !retained.has(entry)) encodeEvent(removals, event);
       if (this.isPause(++done)) yield;
     }
     const batch = this.beginApplying(branch.number);
@@ -264,6 +269,7 @@ export class Endings {
     if (work.placements.length > 0) journal.keepOpen(true);
     if (transaction !== null) engine.sayCommitted(transaction);
     if (removals.count > 0) journal.records.adopt(removals);
+    for (const entry of retained) engine.run({ kind: 'take', entry, branch: NONE, aq: engine.aqTerms });
     const arrivals = engine.enqueues.beginSteps(work);
     journal.changed(removals.count * REMOVAL_BYTES);
     yield;

@@ -6,14 +6,16 @@ import { QME, type Qme } from '../../proto/codes.ts';
 import { apply } from '../queue/apply.ts';
 import { checkLimits, checkTerms, enqueuedEvent, isBornExpired } from '../queue/enqueue.ts';
 import { MEMORY_REF, type Enqueued, type Position } from '../queue/event.ts';
-import { isBefore, parseMsgid, type MessageId } from '../queue/message.ts';
+import { isBefore, parseMsgid, sameId, type MessageId } from '../queue/message.ts';
 import { standingOf } from '../queue/place.ts';
+import { rowsOf } from '../queue/recipients.ts';
 import type { Queue } from '../queue/queue.ts';
-import { pagesOf } from '../queue/space.ts';
+import { pagesOf, type QueueSpace } from '../queue/space.ts';
 import {
   encodeEnqueued,
   enqueuedBytes,
-  EVENT_BYTES,
+  EVENT_HEAD_BYTES,
+  eventBytes,
   ID_HEAD_BYTES,
   idInRecord,
   queueInRecord,
@@ -50,7 +52,7 @@ export class Enqueues {
   }
 
   put(request: EnqueueRequest): EnqueueOutcome {
-    const { space, journal, endings } = this.engine;
+    const { space, endings } = this.engine;
     const { work, terms, properties, data } = request;
     const queue = space.queue(request.qname);
     if (queue === undefined) return { ...refusal(QME.QMEBADQUEUE), batch: space.namesBatch };
@@ -63,23 +65,39 @@ export class Enqueues {
     const now = terms === null && isPlain ? NO_TIME : this.engine.now();
     const { nowMs, wallMs } = now;
     const event = enqueuedEvent(queue, { id: this.engine.newId(), properties, terms, nowMs, wallMs });
-    const recordBytes = enqueuedBytes(properties, data, event.timing === null);
+    const isPlaced = typeof terms?.position === 'object' && terms.position !== null;
+    return this.admit({
+      queue,
+      event,
+      data,
+      work,
+      now,
+      placements: isPlaced ? () => this.placementsOf(event, terms.position) : null,
+    });
+  }
+
+  /** A message that its queue takes: made, kept for a commit, or refused for want of room; or `later`. */
+  admit(arrival: Admission): EnqueueOutcome {
+    const { journal, endings, space } = this.engine;
+    const { event, work, data, now } = arrival;
     const { persistent } = event;
+    const recordBytes = enqueuedBytes(event, data);
     const isFull = !this.engine.hasSlot(work) || checkLimits(space, { persistent, recordBytes }) !== QME.OK;
     // What is ending may leave room.
     if (isFull) return endings.isBusy ? LATER : refusal(QME.QMENOSPACE);
     if (work !== null && exceeds(work, recordBytes)) return refusal(QME.QMENOSPACE);
+    const rows = rowsOf(event);
     // What is put before another has a record more.
-    const placed =
-      persistent && typeof terms?.position === 'object' && terms.position !== null ? PLACED_BYTES : 0;
+    const placed = persistent && arrival.placements !== null ? PLACED_BYTES * rows : 0;
     const bytes = recordBytes + RECORD_OVERHEAD_BYTES + placed;
     if (persistent) {
-      const room = this.reserve(bytes);
+      const room = this.reserve(bytes, rows);
       if (room !== null) return room;
     }
-    if (work !== null) this.keep(work, { queue, event, request, reserved: bytes });
-    else if (isBornExpired(event, now)) journal.release(persistent ? bytes + REMOVAL_BYTES : 0);
-    else this.make(event, request, bytes);
+    if (work !== null) this.keep(work, { ...arrival, reserved: bytes });
+    else if (isBornExpired(event, now) && !arrival.queue.isAq)
+      journal.release(persistent ? bytes + REMOVAL_BYTES : 0);
+    else this.make(arrival, bytes);
     return {
       code: QME.OK,
       later: false,
@@ -165,14 +183,18 @@ export class Enqueues {
     for (let i = 0; i < records.count; i++) {
       const offset = records.startOf(i);
       const length = records.endOf(i) - offset;
-      const record = asBuffer(records.slice(offset, Math.min(length, EVENT_BYTES)));
-      space.usage.messages--;
+      const event = readEnqueued(
+        headOf(records, i),
+        { ref: at.ref, offset: at.offset + offset, length },
+        branch,
+      );
+      space.usage.messages -= rowsOf(event);
       space.usage.pages -= pagesOf(length);
-      this.arrive(readEnqueued(record, { ref: at.ref, offset: at.offset + offset, length }, branch));
+      this.arrive(event);
       yield;
     }
     for (const event of work.memory) {
-      space.usage.messages--;
+      space.usage.messages -= rowsOf(event);
       this.arrive({ ...event, branch });
       yield;
     }
@@ -186,8 +208,12 @@ export class Enqueues {
   /** Those of a branch go on being pending, as entries of their own. */
   private arrive(event: Enqueued): void {
     const { space } = this.engine;
-    const queue = event.branch === 0 ? undefined : space.queueByNumber(event.queue);
-    if (queue !== undefined) queue.pending--;
+    if (event.branch !== 0) {
+      for (const number of queuesOf(event)) {
+        const queue = space.queueByNumber(number);
+        if (queue !== undefined) queue.pending--;
+      }
+    }
     apply(space, event);
   }
 
@@ -200,7 +226,8 @@ export class Enqueues {
 
   /** Room that a transaction's records need no longer when the open batch is appended: all but that for their removal. */
   private reservedUntilAppended(work: Work): number {
-    const bytes = work.reservedBytes - (work.messages - work.memory.length) * REMOVAL_BYTES;
+    const inMemory = work.memory.reduce((sum, event) => sum + rowsOf(event), 0);
+    const bytes = work.reservedBytes - (work.messages - inMemory) * REMOVAL_BYTES;
     work.reservedBytes = 0;
     return bytes;
   }
@@ -221,59 +248,59 @@ export class Enqueues {
     let low = 0;
     for (let high = records.count; low < high;) {
       const middle = (low + high) >> 1;
-      if (isBefore(idInRecord(headOf(records, middle)), id)) low = middle + 1;
+      if (isBefore(idInRecord(idOf(records, middle)), id)) low = middle + 1;
       else high = middle;
     }
     if (low >= records.count) return false;
-    const head = headOf(records, low);
+    const head = idOf(records, low);
     return sameId(idInRecord(head), id) && queueInRecord(head) === queue.number;
   }
 
   /** null: set aside; else what to answer. */
-  private reserve(bytes: number): EnqueueOutcome | null {
+  private reserve(bytes: number, rows: number): EnqueueOutcome | null {
     const { journal } = this.engine;
     if (this.waitingForRoom.length > 0 && !this.resuming) return LATER;
     const uncommitted = journal.records.length + this.workBytes;
     if (uncommitted + bytes > UNCOMMITTED_BYTES_MAX) return refusal(QME.QMENOSPACE);
     if (journal.records.length > BATCH_BYTES_HIGH && journal.isBusy) return LATER;
-    if (journal.reserve(bytes + REMOVAL_BYTES)) return null;
+    if (journal.reserve(bytes + rows * REMOVAL_BYTES)) return null;
     return journal.roomComing() === null ? refusal(QME.QMENOSPACE) : LATER;
   }
 
-  private make(event: Enqueued, request: EnqueueRequest, bytes: number): void {
+  private make({ event, data, placements }: Admission, bytes: number): void {
     const { engine } = this;
-    if (event.persistent) engine.emitEnqueued(event, request.data);
-    else engine.emitEnqueued(this.inMemory(event, request.data), null);
+    if (event.persistent) engine.emitEnqueued(event, data);
+    else engine.emitEnqueued(this.inMemory(event, data), null);
     if (event.persistent) engine.journal.changed(bytes);
-    const placement = this.placementOf(event, request);
-    if (placement !== null) this.place(placement);
+    if (placements !== null) for (const placement of placements()) this.place(placement);
     if (engine.needsSettling || event.timing !== null) engine.settle();
   }
 
-  private keep(
-    work: Work,
-    kept: { queue: Queue; event: Enqueued; request: EnqueueRequest; reserved: number },
-  ): void {
-    const { queue, event, request } = kept;
+  private keep(work: Work, kept: Admission & { readonly reserved: number }): void {
+    const { queue, event, data } = kept;
     const { space } = this.engine;
     space.branches.activate(work.branch);
+    const rows = rowsOf(event);
     if (event.persistent) {
-      encodeEnqueued(work.records, event, request.data);
+      encodeEnqueued(work.records, event, data);
       const { length } = event.place;
-      work.reservedBytes += kept.reserved + REMOVAL_BYTES;
+      work.reservedBytes += kept.reserved + rows * REMOVAL_BYTES;
       work.bytes += length;
       this.workBytes += length;
       work.pages += pagesOf(length);
       space.usage.pages += pagesOf(length);
     } else {
-      work.memory.push(this.inMemory(event, request.data));
+      work.memory.push(this.inMemory(event, data));
     }
-    work.messages++;
-    space.usage.messages++;
-    queue.pending++;
-    work.queues.set(queue, (work.queues.get(queue) ?? 0) + 1);
-    const placement = this.placementOf(event, request);
-    if (placement !== null) work.placements.push(placement);
+    work.messages += rows;
+    space.usage.messages += rows;
+    for (const number of queuesOf(event)) {
+      const other = number === queue.number ? queue : space.queueByNumber(number);
+      if (other === undefined) continue;
+      other.pending++;
+      work.queues.set(other, (work.queues.get(other) ?? 0) + 1);
+    }
+    if (kept.placements !== null) work.placements.push(...kept.placements());
   }
 
   /** Ends the accounts of what has not been committed. */
@@ -295,14 +322,12 @@ export class Enqueues {
     return event;
   }
 
-  private placementOf(event: Enqueued, { terms }: EnqueueRequest): Placement | null {
+  private placementsOf(event: Enqueued, position: 'top' | Uint8Array | null): Placement[] {
     const { space } = this.engine;
-    if (!(terms?.position instanceof Uint8Array)) return null;
-    const before = parseMsgid(space.spaceId, terms.position);
+    if (!(position instanceof Uint8Array)) return [];
+    const before = parseMsgid(space.spaceId, position);
     assert(before !== null, 'the id was checked');
-    const entry = space.entryById(before);
-    const standing: Position = entry === NONE ? nowhere(before) : standingOf(space, entry);
-    return { id: event.id, before, standing };
+    return [placementBefore(space, event.id, before)];
   }
 
   private place(placement: Placement): void {
@@ -319,8 +344,7 @@ export class Enqueues {
     for (let i = first; i < journal.records.count; i++) {
       const offset = journal.records.startOf(i);
       const length = journal.records.endOf(i) - offset;
-      const record = journal.records.slice(offset, Math.min(length, EVENT_BYTES));
-      apply(space, readEnqueued(asBuffer(record), { ref: journal.ref, offset, length }, branch));
+      apply(space, readEnqueued(headOf(journal.records, i), { ref: journal.ref, offset, length }, branch));
     }
     journal.changed(this.reservedUntilAppended(work));
   }
@@ -344,6 +368,29 @@ export class Enqueues {
   }
 }
 
+/** A message that its queue takes. */
+export interface Admission {
+  readonly queue: Queue;
+  readonly event: Enqueued;
+  readonly data: Uint8Array | null;
+  readonly work: Work | null;
+  /** Space time and wall clock. */
+  readonly now: { readonly nowMs: number; readonly wallMs: number };
+  /** What it is put before, once it is admitted; null: nothing. */
+  readonly placements: (() => Placement[]) | null;
+}
+
+/** To be put directly before the row of this id. */
+export function placementBefore(space: QueueSpace, id: MessageId, before: MessageId): Placement {
+  const entry = space.entryById(before);
+  return { id, before, standing: entry === NONE ? nowhere(before) : standingOf(space, entry) };
+}
+
+/** The queue that a message comes to, or the lanes. */
+function queuesOf({ queue, recipients }: Enqueued): readonly number[] {
+  return recipients === undefined ? [queue] : recipients.map((one) => one.queue);
+}
+
 const NO_TIME = { nowMs: 0, wallMs: 0 } as const;
 
 /** Refused for now: ask again when `whenRoom` calls. */
@@ -357,12 +404,14 @@ function exceeds(work: Work, bytes: number): boolean {
   return work.messages >= TRANSACTION_LIMIT.MESSAGES || work.bytes + bytes > TRANSACTION_LIMIT.BYTES;
 }
 
-function headOf(records: RecordBuffer, index: number): Uint8Array {
+function idOf(records: RecordBuffer, index: number): Uint8Array {
   return records.slice(records.startOf(index), ID_HEAD_BYTES);
 }
 
-function sameId(a: MessageId, b: MessageId): boolean {
-  return a.epoch === b.epoch && a.counter === b.counter;
+/** A message's record without its data. */
+function headOf(records: RecordBuffer, index: number): Buffer {
+  const at = records.startOf(index);
+  return asBuffer(records.slice(at, eventBytes(records.slice(at, EVENT_HEAD_BYTES))));
 }
 
 /** The place of a message that is not on the queue yet: right before it, should it never come. */

@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib';
 import { BUFTYPE, LIMIT, TPQ } from '../../proto/codes.ts';
 import { CLOCK, type Enqueued, type EntryTiming, type RecordPlace } from '../queue/event.ts';
 import type { MessageId, MessageProperties } from '../queue/message.ts';
+import { aqPartBytes, readAqProperties, readRecipients, writeAqPart } from './aq-part.ts';
 import { BY_REFERENCE_BYTES, type RecordBuffer } from './record-buffer.ts';
 import { asBuffer, readId, RECORD, writeId } from './record-parts.ts';
 
@@ -59,27 +60,28 @@ export interface StoredMessage {
   readonly data: Uint8Array | null;
 }
 
-/** Bytes that the record of this message will take; `isPlain`: it has no times. */
+/** Bytes that the record of this message will take. */
 export function enqueuedBytes(
-  properties: MessageProperties,
+  event: Pick<Enqueued, 'properties' | 'timing' | 'recipients'>,
   data: Uint8Array | null,
-  isPlain: boolean,
 ): number {
-  return HEAD_BYTES + variableBytes(properties) + (isPlain ? 0 : TIMING_BYTES) + (data?.length ?? 0);
+  return HEAD_BYTES + variableBytes(event) + (data?.length ?? 0);
 }
+/** No record has more in its variable part. */
+export const VARIABLE_BYTES_MAX = 0xffff;
 
 function hasQos({ flags }: MessageProperties): boolean {
   return (flags & (TPQ.TPQDELIVERYQOS | TPQ.TPQREPLYQOS)) !== 0;
 }
 
 function isTimed({ timing, top, restated, properties }: Enqueued): boolean {
-  return timing !== null || top || restated || hasQos(properties);
+  return timing !== null || top || restated || properties.aq !== undefined || hasQos(properties);
 }
 
 /** Writes the record of a message and sets the event's place (all but `ref`). */
 export function encodeEnqueued(buffer: RecordBuffer, event: Enqueued, data: Uint8Array | null): void {
   const timing = event.timing === null ? 0 : TIMING_BYTES;
-  const variable = variableBytes(event.properties) + timing;
+  const variable = variableBytes(event);
   const dataBytes = data?.length ?? 0;
   const attached = dataBytes >= BY_REFERENCE_BYTES;
   const inChunk = HEAD_BYTES + variable + (attached ? 0 : dataBytes);
@@ -88,7 +90,9 @@ export function encodeEnqueued(buffer: RecordBuffer, event: Enqueued, data: Uint
   writeHead(into, at, event);
   into.writeUInt16LE(variable, at + VARIABLE_LENGTH_AT);
   into.writeUInt16LE(0, at + VARIABLE_LENGTH_AT + 2);
-  writeVariable(into, at + HEAD_BYTES, event.properties);
+  const aqAt = writeVariable(into, at + HEAD_BYTES, event.properties);
+  const { aq } = event.properties;
+  if (aq !== undefined) writeAqPart(into, aqAt, { aq, recipients: event.recipients ?? [] });
   if (isTimed(event)) writeExtra(into, at, { event, timingAt: at + HEAD_BYTES + variable - timing });
   if (data !== null && !attached) into.set(data, at + HEAD_BYTES + variable);
   let crc = crc32(into.subarray(at + CRC_FROM, at + inChunk));
@@ -100,8 +104,13 @@ export function encodeEnqueued(buffer: RecordBuffer, event: Enqueued, data: Uint
   if (data !== null && attached) buffer.attach(data);
 }
 
-/** As much of a message's record as `readEnqueued` looks at: all but its data. */
+/** As much of a message's record as `describeMessage` looks at: all but its data, and of the AQ dialect what it has beside. */
 export const EVENT_BYTES = 1024;
+/** As much of one as `readEnqueued` looks at: all but its data. `record`: at least its head. */
+export function eventBytes(record: Uint8Array): number {
+  return HEAD_BYTES + asBuffer(record).readUInt16LE(VARIABLE_LENGTH_AT);
+}
+export const EVENT_HEAD_BYTES: number = HEAD_BYTES;
 /** Enough for `idInRecord` and `queueInRecord`. */
 export const ID_HEAD_BYTES = 24;
 
@@ -149,7 +158,7 @@ export function describeMessage(
 function writeHead(into: Buffer, at: number, event: Enqueued): void {
   const { properties } = event;
   into[at] = RECORD.ENQUEUED;
-  into[at + 1] = 1; // entries that follow the message: multi-consumer queues will have more
+  into[at + 1] = 1;
   into[at + 2] = properties.priority;
   into[at + 3] = CODE_OF_TYPE.get(properties.type) ?? NAMED_TYPE;
   writeId(into, at + ID_AT, event.id);
@@ -162,7 +171,17 @@ function writeHead(into: Buffer, at: number, event: Enqueued): void {
   into.set(properties.cltid, at + CLTID_AT);
 }
 
-function variableBytes(properties: MessageProperties): number {
+function variableBytes({
+  properties,
+  timing,
+  recipients,
+}: Pick<Enqueued, 'properties' | 'timing' | 'recipients'>): number {
+  const { aq } = properties;
+  const aqBytes = aq === undefined ? 0 : aqPartBytes(aq, recipients?.length ?? 0);
+  return textBytes(properties) + aqBytes + (timing === null ? 0 : TIMING_BYTES);
+}
+
+function textBytes(properties: MessageProperties): number {
   let bytes = properties.corrid === null ? 0 : LIMIT.TMCORRIDLEN;
   if ((properties.flags & TPQ.TPQREPLYQ) !== 0) bytes += 1 + byteLength(properties.replyqueue);
   if ((properties.flags & TPQ.TPQFAILUREQ) !== 0) bytes += 1 + byteLength(properties.failurequeue);
@@ -174,7 +193,8 @@ function byteLength(value: string): number {
   return value === '' ? 0 : Buffer.byteLength(value);
 }
 
-function writeVariable(into: Buffer, from: number, properties: MessageProperties): void {
+/** Returns where it ends. */
+function writeVariable(into: Buffer, from: number, properties: MessageProperties): number {
   let at = from;
   if (properties.corrid !== null) {
     into.set(properties.corrid, at);
@@ -183,7 +203,7 @@ function writeVariable(into: Buffer, from: number, properties: MessageProperties
   if ((properties.flags & TPQ.TPQREPLYQ) !== 0) at = writeText(into, at, properties.replyqueue);
   if ((properties.flags & TPQ.TPQFAILUREQ) !== 0) at = writeText(into, at, properties.failurequeue);
   if (!CODE_OF_TYPE.has(properties.type)) at = writeText(into, at, properties.type);
-  writeText(into, at, properties.subtype);
+  return writeText(into, at, properties.subtype);
 }
 
 /** A string of at most 255 bytes, after its length. */
@@ -191,6 +211,19 @@ function writeText(into: Buffer, at: number, value: string): number {
   const bytes = value === '' ? 0 : into.write(value, at + 1);
   into[at] = bytes;
   return at + 1 + bytes;
+}
+
+/** Where the AQ part of a record of one begins: behind its texts. */
+function aqPartAt(bytes: Buffer): number {
+  const flags = bytes.readUInt32LE(FLAGS_AT);
+  let at = HEAD_BYTES + ((flags & TPQ.TPQCORRID) === 0 ? 0 : LIMIT.TMCORRIDLEN);
+  const texts =
+    1 +
+    ((flags & TPQ.TPQREPLYQ) === 0 ? 0 : 1) +
+    ((flags & TPQ.TPQFAILUREQ) === 0 ? 0 : 1) +
+    (bytes[3] === NAMED_TYPE ? 1 : 0);
+  for (let i = 0; i < texts; i++) at += 1 + (bytes[at] as number);
+  return at;
 }
 
 function readProperties(bytes: Buffer): MessageProperties {
@@ -202,7 +235,7 @@ function readProperties(bytes: Buffer): MessageProperties {
     corrid = Uint8Array.prototype.slice.call(bytes, at, at + LIMIT.TMCORRIDLEN);
     at += LIMIT.TMCORRIDLEN;
   }
-  const qos = bytes[0] === RECORD.ENQUEUED_TIMED ? (bytes[QOS_AT] as number) : 0;
+  const qos = bytes[0] === RECORD.ENQUEUED ? 0 : (bytes[QOS_AT] as number);
   const nextText = (): string => {
     const length = bytes[at] as number;
     at += 1 + length;
@@ -212,7 +245,9 @@ function readProperties(bytes: Buffer): MessageProperties {
   const failurequeue = (flags & TPQ.TPQFAILUREQ) === 0 ? '' : nextText();
   const type = typeCode === NAMED_TYPE ? nextText() : (TYPE_OF_CODE.get(typeCode) ?? '');
   const subtype = nextText();
+  const aq = bytes[0] === RECORD.ENQUEUED_AQ ? readAqProperties(bytes, at) : null;
   return {
+    ...(aq === null ? {} : { aq }),
     flags,
     deliveryQos: qos & 0xf,
     replyQos: qos >> 4,
@@ -234,7 +269,7 @@ function writeExtra(
   { event, timingAt }: { event: Enqueued; timingAt: number },
 ): void {
   const { timing, top, properties } = event;
-  into[at] = RECORD.ENQUEUED_TIMED;
+  into[at] = properties.aq === undefined ? RECORD.ENQUEUED_TIMED : RECORD.ENQUEUED_AQ;
   into[at + EXTRA_AT] =
     (timing === null ? 0 : EXTRA.TIMING) |
     (top ? EXTRA.TOP : 0) |
@@ -250,8 +285,10 @@ function writeExtra(
 
 /** The event in a message's record, whose data may be missing; `branch`: the prepared branch whose records these are. */
 export function readEnqueued(bytes: Buffer, place: RecordPlace, branch = 0): Enqueued {
-  const bits = bytes[0] === RECORD.ENQUEUED_TIMED ? (bytes[EXTRA_AT] as number) : 0;
+  const bits = bytes[0] === RECORD.ENQUEUED ? 0 : (bytes[EXTRA_AT] as number);
+  const recipients = bytes[0] === RECORD.ENQUEUED_AQ ? readRecipients(bytes, aqPartAt(bytes)) : undefined;
   return {
+    ...(recipients === undefined ? {} : { recipients }),
     kind: 'enqueued',
     restated: (bits & EXTRA.RESTATED) !== 0,
     id: readId(bytes, ID_AT),

@@ -5,7 +5,8 @@ import { sameTransaction, type TransactionId } from '../base/transaction-id.ts';
 import { beginEnd, endOne } from '../queue/apply.ts';
 import type { Branch, PreparedFor } from '../queue/branches.ts';
 import type { BranchEnded, Heuristic } from '../queue/event.ts';
-import { locked } from '../queue/prepared.ts';
+import { isLooked, isRetained } from '../queue/aq.ts';
+import { heldIn, locked } from '../queue/prepared.ts';
 import { ROLLED_BACK } from '../queue/provenance.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
 import { HEURISTIC_BYTES } from './admin-record.ts';
@@ -71,6 +72,8 @@ export class PreparedBranches {
     const { journal } = engine;
     if (journal.failure !== null) return journal.batch;
     const { branch } = work;
+    // What it locked without consuming it is free from now on: whatever comes of it changes nothing there.
+    for (const entry of heldIn(engine.space, branch, isLooked)) engine.run({ kind: 'unhold', entry });
     if (engine.endings.isLarge(work.messages + branch.locks)) {
       // Nobody sees what is walked; but who wants a place among what it puts before others waits.
       this.preparing.add(branch);
@@ -130,6 +133,7 @@ export class PreparedBranches {
     const { prepared, number } = branch;
     if (journal.failure !== null || prepared === null) return journal.batch;
     const { transaction } = prepared;
+    if (committed) this.keepRetained(branch);
     if (engine.endings.isLarge(branch.locks + branch.pending.count)) {
       return this.walkEnd(branch, { kind: 'branchEnded', branch: number, transaction, committed });
     }
@@ -142,6 +146,16 @@ export class PreparedBranches {
     this.hasEnded();
     engine.settle();
     return journal.batch;
+  }
+
+  /** What a queue keeps of what it consumed stays, in the same batch [oracle-aq 6.5]. */
+  private keepRetained(branch: Branch): void {
+    const { engine } = this;
+    for (const entry of heldIn(engine.space, branch, isRetained)) {
+      // It will be removed some day.
+      engine.journal.reserveAnyway(REMOVAL_BYTES);
+      engine.run({ kind: 'take', entry, branch: NONE, aq: engine.aqTerms });
+    }
   }
 
   /** This transaction's. */

@@ -8,6 +8,7 @@ import { memberOf } from '../queue/prepared.ts';
 import { NONE } from '../base/column.ts';
 import { Histogram } from '../base/histogram.ts';
 import { MEMORY_REF, type Enqueued } from '../queue/event.ts';
+import { finishedOf, idOfCopy, recipientsAt } from '../queue/recipients.ts';
 import { decodeMessage, isIntact } from './message-record.ts';
 import { isTooLarge, payFor, type LogSize } from './reclaim-pace.ts';
 import type { SpaceEngine } from './space-engine.ts';
@@ -165,7 +166,7 @@ export class Reclaim {
   }
 
   private isLeaving(row: number): boolean {
-    return this.engine.endings.isLeaving(this.engine.space.messages.firstEntry.get(row));
+    return this.engine.endings.isLeaving(this.engine.space.messages.entry.get(row));
   }
 
   private isIn(row: number, unit: number): boolean {
@@ -221,14 +222,18 @@ export class Reclaim {
   private restate(row: number, record: Uint8Array): void {
     const { space } = this.engine;
     const { entries, details, messages } = space;
-    const entry = messages.firstEntry.get(row);
+    const entry = messages.entry.get(row);
     const message = decodeMessage(record, space.id(entry), messages.priority.get(row));
     const detail = entries.detail.get(entry);
+    const isShared = messages.copyOf(row) !== 0;
+    const isLeft = (one: number): boolean => !this.engine.endings.isLeaving(one);
+    const recipients = isShared ? recipientsAt(space, entry, isLeft) : null;
     const event: Enqueued = {
       kind: 'enqueued',
       restated: true,
       branch: 0,
-      id: message.id,
+      ...(recipients === null ? {} : { recipients }),
+      id: isShared ? messages.commonId(row) : message.id,
       queue: entries.queue.get(entry),
       persistent: true,
       retries: entries.retries.get(entry),
@@ -241,17 +246,28 @@ export class Reclaim {
       place: { ref: 0, offset: 0, length: 0 },
     };
     this.engine.restate(event, message.data);
+    if (recipients === null) return this.restateEntry(entry);
+    for (const { copy } of recipients) this.restateEntry(space.entryById(idOfCopy(event.id, copy)));
+  }
+
+  /** What is known of one of its entries beside. */
+  private restateEntry(entry: number): void {
+    const { space } = this.engine;
+    const { entries, details } = space;
+    const id = space.id(entry);
+    const detail = entries.detail.get(entry);
     if (detail !== NONE && details.place.get(detail) !== NONE) {
       this.engine.relog({
         kind: 'placed',
-        id: message.id,
+        id,
         persistent: true,
         position: standingOf(space, entry),
       });
     }
     const provenance = space.provenanceOf(entry);
-    if (provenance !== null)
-      this.engine.relog({ kind: 'provenanceSet', id: message.id, persistent: true, provenance });
+    if (provenance !== null) this.engine.relog({ kind: 'provenanceSet', id, persistent: true, provenance });
+    const finished = finishedOf(space, entry);
+    if (finished !== null) this.engine.relog(finished);
     this.rejoin(entry);
   }
 

@@ -24,6 +24,10 @@ export const RECORD = {
   CHANGED: 20,
   REQUEUED: 21,
   HEURISTIC: 22,
+  OBJECT: 23,
+  FINISHED: 24,
+  /** A message of the AQ dialect. */
+  ENQUEUED_AQ: 25,
 } as const;
 
 export const ID_BYTES = 12;

@@ -14,6 +14,7 @@ import type {
 } from '../queue/event.ts';
 import { LABEL_BYTES_MAX } from '../queue/label.ts';
 import { decodeAdminEvent, encodeAdminEvent } from './admin-record.ts';
+import { decodeAqEvent, encodeAqEvent } from './aq-record.ts';
 import { decodeBranchEvent, encodeBranchEvent } from './branch-record.ts';
 import { readEnqueued } from './message-record.ts';
 import { encodeProvenance, provenanceBytes, readProvenance } from './provenance-record.ts';
@@ -67,6 +68,10 @@ export function encodeEvent(buffer: RecordBuffer, event: Exclude<LoggedEvent, En
         ...withoutDefaults(event.attributes, SPACE_DEFAULTS),
       });
       break;
+    case 'finished':
+    case 'objectDefined':
+      encodeAqEvent(buffer, event);
+      break;
     case 'changed':
     case 'requeued':
     case 'heuristic':
@@ -96,6 +101,7 @@ export function setAside(event: LoggedEvent): number {
     case 'moved':
     case 'changed':
     case 'requeued':
+    case 'finished':
       return CHANGE_BYTES;
     case 'provenanceSet':
       return provenanceBytes(event.provenance.name);
@@ -118,6 +124,7 @@ export function decodeEvent(record: Uint8Array, place: RecordPlace): LoggedEvent
   switch (kind) {
     case RECORD.ENQUEUED:
     case RECORD.ENQUEUED_TIMED:
+    case RECORD.ENQUEUED_AQ:
       return readEnqueued(bytes, place);
     case RECORD.REMOVED:
       return { kind: 'removed', id: readId(bytes, 4), persistent: true, reason: bytes[1] as Removal };
@@ -158,7 +165,7 @@ export function decodeEvent(record: Uint8Array, place: RecordPlace): LoggedEvent
       return { kind: 'spaceDefined', attributes, nextQueue };
     }
     default: {
-      const event = decodeBranchEvent(bytes) ?? decodeAdminEvent(bytes);
+      const event = decodeBranchEvent(bytes) ?? decodeAdminEvent(bytes) ?? decodeAqEvent(bytes);
       if (event === undefined) throw new RangeError(`record kind ${kind} is of a newer release`);
       return event;
     }

@@ -72,6 +72,8 @@ export class Replay {
     arrival.timing = null;
     arrival.top = false;
     arrival.restated = false;
+    arrival.group = 0;
+    arrival.exceptionQueue = '';
     arrival.branch = this.branches.ofMessage();
     arrival.persistent = true;
     const flags = view.getUint32(at + AT.FLAGS, true);

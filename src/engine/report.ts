@@ -3,7 +3,7 @@
 import type { Ulog } from '../base/ulog.ts';
 import { REMOVAL, type Event } from '../queue/event.ts';
 import { msgidBytes, type MessageId } from '../queue/message.ts';
-import { codeName, reasonWord } from '../queue/provenance.ts';
+import { codeName, REASON, reasonWord } from '../queue/provenance.ts';
 import type { QueueSpace } from '../queue/space.ts';
 
 export function reportEvent(space: QueueSpace, event: Event, ulog: Ulog): void {
@@ -11,6 +11,8 @@ export function reportEvent(space: QueueSpace, event: Event, ulog: Ulog): void {
   if (event.kind === 'provenanceSet') {
     const { provenance } = event;
     const { code, rcode } = provenance;
+    // That is what expirations are for.
+    if (provenance.reason === REASON.TIME_EXPIRATION) return;
     ulog.warn('retries used up: message moved to the error queue', {
       space: space.name,
       from: provenance.name,

@@ -166,7 +166,7 @@ class Reader implements RowSink {
 
   private takeHead(head: CheckpointHead): void {
     if (!CHECKPOINT_FORMATS.includes(head.format)) {
-      const read = CHECKPOINT_FORMATS.join(' and ');
+      const read = `${CHECKPOINT_FORMATS.slice(0, -1).join(', ')} and ${CHECKPOINT_FORMATS.at(-1) ?? ''}`;
       throw new LogError('Corrupt', `it has format ${head.format}, this program reads ${read}`);
     }
     this.head = head;

@@ -7,19 +7,31 @@ import type { Ulog } from '../base/ulog.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
 import type { TransactionId } from '../base/transaction-id.ts';
 import { apply } from '../queue/apply.ts';
-import type { Command, DefineQueueCommand, DefineSpaceCommand } from '../queue/command.ts';
+import type { Command } from '../queue/command.ts';
+import type { AqTerms } from '../queue/aq.ts';
 import { decide } from '../queue/decide.ts';
+import { AqDequeues } from './aq/dequeues.ts';
+import { aqEnqueue } from './aq/enqueue.ts';
+import {
+  failure as refusedWith,
+  type AqDequeueRequest,
+  type AqEnqueueOutcome,
+  type AqEnqueueRequest,
+  type ListenRequest,
+} from './aq/request.ts';
+import { aqTermsOf } from './aq/terms.ts';
 import { isLogged, type Enqueued, type Event, type EventSink, type LoggedEvent } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import { ROLLED_BACK, type Cause } from '../queue/provenance.ts';
 import type { Queue } from '../queue/queue.ts';
-import { definitionBytesOf, type QueueSpace } from '../queue/space.ts';
+import type { QueueSpace } from '../queue/space.ts';
 import type { LogError, LogStore, LogWriter } from '../wal/log-store.ts';
 import { COMMITTED_BYTES } from './branch-record.ts';
 import { Checkpointer } from './checkpointer.ts';
+import { Defining, type Definition } from './defining.ts';
 import { Dequeues } from './dequeues.ts';
 import { Endings } from './endings.ts';
-import { Enqueues, RECORD_OVERHEAD_BYTES, refusal } from './enqueues.ts';
+import { Enqueues, refusal } from './enqueues.ts';
 import { Journal, type Soon } from './journal.ts';
 import { encodeEnqueued } from './message-record.ts';
 import { PreparedBranches } from './prepared.ts';
@@ -43,8 +55,6 @@ import { Upkeep } from './upkeep.ts';
 
 /** While the space is in use the clock pair is logged this often, in milliseconds [DESIGN 4, Time]. */
 const CLOCK_PAIR_MS = 60_000;
-/** What the definition of a space takes at most in a preamble. */
-const SPACE_DEFINITION_BYTES = 1024;
 /** What a transaction's first record makes it allocate. */
 const WORK_CHUNK_BYTES = 4096;
 
@@ -64,7 +74,10 @@ export class SpaceEngine {
   readonly time: SpaceClock;
   private readonly ports: EnginePorts;
   readonly enqueues: Enqueues;
-  private readonly dequeues: Dequeues;
+  readonly dequeues: Dequeues;
+  private readonly defining: Defining = new Defining(this);
+  /** Those of the AQ dialect. */
+  readonly aq: AqDequeues;
   readonly upkeep: Upkeep;
   readonly prepared: PreparedBranches;
   readonly endings: Endings;
@@ -74,11 +87,12 @@ export class SpaceEngine {
   /** Bytes of the open batch that are restated. */
   private restatedBytes = 0;
   private readonly sink: EventSink = { push: (event) => this.emit(event) };
+  /** What decisions about entries of the AQ dialect need; read only by those. */
+  readonly aqTerms: AqTerms;
   private readonly epoch: number;
   private counter = 0;
   private usedSinceClockPair = false;
   readonly thresholds: ThresholdWatch;
-  private readonly definitionWatchers = new Set<() => void>();
   private stopping = false;
   /** Inside `together`: nothing is settled before its end. */
   settlesLater = false;
@@ -95,8 +109,10 @@ export class SpaceEngine {
     this.epoch = opened.writer.epoch;
     this.journal = new Journal(opened.writer, opened.time, ports.soon);
     this.space.batch = this.journal.batch;
+    this.aqTerms = aqTermsOf(this);
     this.enqueues = new Enqueues(this);
     this.dequeues = new Dequeues(this);
+    this.aq = new AqDequeues(this);
     this.upkeep = new Upkeep(this, ports.soon);
     this.endings = new Endings(this, ports.soon);
     this.reclaim = new Reclaim(this, opened.writer);
@@ -117,6 +133,7 @@ export class SpaceEngine {
       this.timers.close();
       this.reclaim.stop();
       this.dequeues.refuseAll(QME.QMESYSTEM);
+      this.aq.refuseAll(refusedWith(QME.QMESYSTEM));
       this.upkeep.close(QME.QMESYSTEM);
       this.redrives.close('failed');
       this.endings.fail();
@@ -148,6 +165,30 @@ export class SpaceEngine {
     if (!isCurrent && !this.upkeep.isScheduled) this.settle();
     this.dequeues.begin(request, isCurrent);
     if (this.needsSettling) this.settle();
+  }
+
+  /** Puts a message of the AQ dialect on a queue, or into the caller's transaction [oracle-aq 4.1]. */
+  aqEnqueue(request: AqEnqueueRequest): AqEnqueueOutcome {
+    if (this.journal.failure !== null) return { ...refusal(QME.QMESYSTEM), fault: 0 };
+    if (this.stopping) return { ...refusal(QME.QMEABORTED), fault: 0 };
+    if (this.upkeep.isLate) this.settle();
+    return aqEnqueue(this, request);
+  }
+
+  /** Takes, locks or reads messages of the AQ dialect, now or when some come [oracle-aq 4.2, 4.6]. Answers through the request. */
+  aqDequeue(request: AqDequeueRequest): void {
+    if (this.journal.failure !== null) return request.refused(refusedWith(QME.QMESYSTEM), 0);
+    if (this.stopping) return request.refused(refusedWith(QME.QMEABORTED), 0);
+    if (this.upkeep.isLate) this.settle();
+    this.aq.begin(request);
+    if (this.needsSettling) this.settle();
+  }
+
+  /** Answers when one of the lanes has something to dequeue [oracle-aq 4.7]. */
+  listen(request: ListenRequest): void {
+    if (this.journal.failure !== null) return request.refused(refusedWith(QME.QMESYSTEM));
+    if (this.stopping) return request.refused(refusedWith(QME.QMEABORTED));
+    return this.aq.watches.listen(request);
   }
 
   /** Ends a dequeue that is parked or under way; false: it has been answered, or will be with a message. */
@@ -190,7 +231,7 @@ export class SpaceEngine {
     this.prepared.takeBack(work);
     if (this.mayWalk(changes)) return this.endings.commit(work, transaction);
     if (transaction !== null && changes > 0) this.sayCommitted(transaction);
-    this.run({ kind: 'commit', branch: branch.number });
+    this.run({ kind: 'commit', branch: branch.number, aq: this.aqTerms });
     if (work.messages > 0) this.enqueues.commit(work);
     this.space.branches.close(branch);
     this.settle();
@@ -198,11 +239,12 @@ export class SpaceEngine {
   }
 
   /**
-   * Undoes a transaction's work in this space [spec 2.6]; its requests that still wait are refused with `failure`. Returns the batch to
+   * Undoes a transaction's work in this space [spec 2.6]; its requests that still wait are refused with `code`. Returns the batch to
    * wait for.
    */
-  rollback(work: Work, failure: Failure, cause: Cause = ROLLED_BACK): BatchNumber {
-    for (const request of work.waiting) this.dequeues.cancel(request, failure);
+  rollback(work: Work, code: Failure, cause: Cause = ROLLED_BACK): BatchNumber {
+    for (const request of work.waiting) this.dequeues.cancel(request, code);
+    this.aq.refuseWork(work, refusedWith(code));
     if (this.journal.failure !== null) return this.journal.batch;
     const { branch } = work;
     const changes = branch.locks;
@@ -216,44 +258,13 @@ export class SpaceEngine {
   }
 
   /** Creates or changes what is configured; returns the code and the batch to wait for. */
-  define(command: DefineQueueCommand | DefineSpaceCommand): Omit<EnqueueOutcome, 'id'> {
-    if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
-    // What is there already needs no room: a start with an unchanged configuration works on a full disk.
-    let changes = false;
-    const code = decide(this.space, command, { push: () => (changes = true) });
-    if (!changes) return { code, later: false, batch: 0 };
-    if (!this.fitsPreamble(command)) return { code: QME.QMENOSPACE, later: false, batch: 0 };
-    const bytes = Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
-    if (!this.journal.reserve(bytes)) {
-      return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
-    }
-    this.run(command);
-    this.journal.changed(bytes);
-    this.thresholds.redefined();
-    this.dequeues.recheck();
-    this.settle();
-    this.definitionsChanged();
-    return { code, later: false, batch: this.journal.batch };
+  define(command: Definition): Omit<EnqueueOutcome, 'id'> {
+    return this.defining.define(command);
   }
 
-  /** Takes a queue away: gone for everyone at once, emptied in slices [DESIGN 4, Slices]. Its waiters are answered QMEABORTED. */
-  destroyQueue(qname: string): Omit<EnqueueOutcome, 'id'> {
-    if (this.journal.failure !== null) return refusal(QME.QMESYSTEM);
-    const queue = this.space.queue(qname);
-    if (queue === undefined) return { code: QME.QMEBADQUEUE, later: false, batch: this.space.namesBatch };
-    if (queue.locked > 0 || queue.pending > 0) return { code: QME.QMESHARE, later: false, batch: 0 };
-    if (!this.reserveChange(QUEUE_CHANGE_BYTES)) {
-      return { code: QME.QMENOSPACE, later: this.journal.roomComing() !== null, batch: 0 };
-    }
-    const code = this.run({ kind: 'doomQueue', qname });
-    const { batch } = this.journal;
-    // Only now: whoever is refused may roll back a transaction, and what that moves must not come to this queue any more.
-    this.dequeues.refuseQueue(queue, QME.QMEABORTED);
-    this.thresholds.redefined();
-    this.upkeep.empty(queue);
-    this.settle();
-    this.definitionsChanged();
-    return { code, later: false, batch };
+  /** Takes a queue away, or a lane by its number; returns the code and the batch to wait for. */
+  destroyQueue(qname: string | number): Omit<EnqueueOutcome, 'id'> {
+    return this.defining.destroy(qname);
   }
 
   /**
@@ -266,8 +277,7 @@ export class SpaceEngine {
 
   /** Calls `run` whenever a queue was made, changed or taken away; returns how to stop that. */
   watchDefinitions(run: () => void): () => void {
-    this.definitionWatchers.add(run);
-    return () => this.definitionWatchers.delete(run);
+    return this.defining.watch(run);
   }
 
   /** Lets what depends on `batch` go when it is durable. */
@@ -281,6 +291,7 @@ export class SpaceEngine {
     this.stopping = true;
     this.reclaim.stop();
     this.dequeues.refuseAll(QME.QMEABORTED);
+    this.aq.refuseAll(refusedWith(QME.QMEABORTED));
     this.upkeep.close(QME.QMEABORTED);
     this.redrives.close('stopped');
     await this.endings.settled();
@@ -404,18 +415,23 @@ export class SpaceEngine {
 
   /** Nothing was offered on these queues for a while. */
   offerAgain(queues: Iterable<Queue>): void {
-    for (const queue of queues) this.dequeues.offerAgain(queue);
+    for (const queue of queues) {
+      if (queue.isAq) this.aq.offerAgain(queue);
+      else this.dequeues.offerAgain(queue);
+    }
   }
 
   /** Whether the last change made something deliverable, or reached or left a threshold. */
   get needsSettling(): boolean {
-    return this.space.offers.length > 0 || this.thresholds.isDue;
+    const { offers, finishing } = this.space;
+    return offers.length > 0 || finishing.length > 0 || this.thresholds.isDue;
   }
 
   /** After every change: what is due or expired is seen to, waiters are offered what became deliverable, thresholds are looked at. */
   settle(): void {
     if (this.journal.failure !== null || this.settlesLater) return;
     this.upkeep.catchUp();
+    if (this.space.finishing.length > 0) this.finish();
     if (this.space.offers.length > 0) this.dequeues.wake();
     if (this.thresholds.isDue) this.thresholds.look();
   }
@@ -430,20 +446,6 @@ export class SpaceEngine {
     this.ports.ulog.info('threshold reached: running its command', { ...about, command });
     const released = (): void => this.ports.runCommand(command, about);
     this.hold(queue.lastBatch, { released, failed: () => {} });
-  }
-
-  /** All definitions must fit where the log repeats them: a log whose next segment cannot be opened is dead. */
-  private fitsPreamble(command: DefineQueueCommand | DefineSpaceCommand): boolean {
-    if (command.kind === 'defineSpace') return true;
-    const { space } = this;
-    const known = space.queue(command.attributes.name);
-    const grown = definitionBytesOf(command.attributes) - (known ? definitionBytesOf(known.attributes) : 0);
-    const most = this.store.describe().maxPreambleBytes - SPACE_DEFINITION_BYTES;
-    return grown <= 0 || space.definitionBytes + grown <= most;
-  }
-
-  private definitionsChanged(): void {
-    for (const run of this.definitionWatchers) run();
   }
 
   private emit(event: Event): void {
@@ -478,6 +480,11 @@ export class SpaceEngine {
     this.journal.reserveAnyway(COMMITTED_BYTES);
     this.say({ kind: 'committed', transaction });
     this.journal.changed(COMMITTED_BYTES);
+  }
+
+  /** What a recipient or a removal did to a message may have been the last that it waited for [oracle-aq 6.4]. */
+  private finish(): void {
+    for (const entry of this.space.finishing.splice(0)) this.run({ kind: 'finish', entry, aq: this.aqTerms });
   }
 
   private armClockPair(): void {

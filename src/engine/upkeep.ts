@@ -51,7 +51,7 @@ export class Upkeep {
     const slice = this.newSlice();
     const isLate = (): boolean =>
       queue.nextMs(CLOCK.SPACE) <= now.nowMs || queue.nextMs(CLOCK.WALL) <= now.wallMs;
-    do engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE.LOOK });
+    do engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE.LOOK, aq: engine.aqTerms });
     while (isLate() && slice.mayGoOn(SLICE.LOOK));
     return !isLate();
   }
@@ -89,7 +89,13 @@ export class Upkeep {
     let queue = this.lateQueue(now);
     while (queue !== undefined) {
       const { expired, delayed } = queue;
-      this.engine.run({ kind: 'tick', queue: queue.number, ...now, limit: SLICE.LOOK });
+      this.engine.run({
+        kind: 'tick',
+        queue: queue.number,
+        ...now,
+        limit: SLICE.LOOK,
+        aq: this.engine.aqTerms,
+      });
       // At least as many as were looked at.
       const steps = Math.max(1, queue.expired - expired + (delayed - queue.delayed));
       queue = this.lateQueue(now);

@@ -4,18 +4,19 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import type { Arrival } from './arrival.ts';
-import { CLOCK, MEMBER, REMOVAL } from './event.ts';
+import { CLOCK, FINISHED, MEMBER, MEMORY_REF, REMOVAL } from './event.ts';
 import type {
   BranchEnded,
   BranchPrepared,
   Changed,
   Committed,
+  Enqueued,
   Event,
+  Finished,
   Joined,
   Moved,
   OutcomesBegin,
   Placed,
-  Position,
   ProvenanceSet,
   Removal,
   Removed,
@@ -24,13 +25,25 @@ import type {
 } from './event.ts';
 import type { Branch } from './branches.ts';
 import type { Queue } from './queue.ts';
+import { sameId } from './message.ts';
+import { enterPlace, enterTop, leavePlace } from './placing.ts';
+import { closeRing, idOfCopy, leaveRing, noteFinishing } from './recipients.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
 
 export function apply(space: QueueSpace, event: Event): void {
   switch (event.kind) {
     case 'enqueued':
+      if (event.recipients !== undefined) return arriveAll(space, event);
       return arrive(space, space.arrival.take(space, event), false);
+    case 'finished':
+      return applyFinished(space, event);
+    case 'objectDefined':
+      space.definitionBytes -= space.catalog.bytes;
+      space.catalog.set(event.type, event.name, event.value);
+      space.definitionBytes += space.catalog.bytes;
+      space.namesBatch = space.batch;
+      return;
     case 'removed':
       return applyRemoved(space, event);
     case 'retried':
@@ -47,7 +60,7 @@ export function apply(space: QueueSpace, event: Event): void {
       return applyRequeued(space, event);
     case 'locked':
       leaveState(space, event.entry);
-      return space.enterLocked(event.entry, space.branches.get(event.branch));
+      return space.enterLocked(event.entry, space.branches.get(event.branch), event.looks);
     case 'unlocked':
     case 'due':
       leaveState(space, event.entry);
@@ -185,22 +198,67 @@ export function arrive(space: QueueSpace, arrival: Arrival, isNew: boolean): voi
   space.msgids.add(message);
 
   const entry = entries.take();
-  messages.firstEntry.set(message, entry);
+  messages.entry.set(message, entry);
   entries.message.set(entry, message);
   entries.queue.set(entry, arrival.queue);
+  if (arrival.copy !== 0) messages.setCopy(message, arrival.copy, arrival.isFollower);
   // Most entries have none of these, and pay nothing for them.
   if (arrival.dueMs !== 0) entries.dueMs.set(entry, arrival.dueMs);
   if (arrival.dueClock !== CLOCK.SPACE) entries.dueClock.set(entry, arrival.dueClock);
   if (arrival.retries !== 0) entries.retries.set(entry, arrival.retries);
   if (corrid !== null) entries.corrid.set(entry, space.corrids.take(corrid));
   if (arrival.timing !== null || arrival.top) entries.detail.set(entry, space.details.take(arrival.timing));
+  if (queue.sortsByCommit) setCommit(space, entry, arrival);
   if (arrival.top) enterTop(space, entry, queue);
-  space.countIn(queue, arrival.ref, length);
+  if (arrival.group !== 0) space.groups.add(arrival.queue, entry, arrival.group);
+  if (arrival.exceptionQueue !== '') space.exceptionNames.set(entry, arrival.exceptionQueue);
+  if (arrival.isFollower) space.count(entry, length, 1);
+  else space.countIn(queue, arrival.ref, length);
   if (arrival.branch !== NONE) return space.enterPending(entry, space.branches.findOrMake(arrival.branch));
   queue.enqueued++;
   if (arrival.persistent) queue.lastBatch = space.batch;
   if (arrival.dueMs === 0) space.enterReady(entry, queue);
   else space.enterDelayed(entry);
+}
+
+/** A queue that sorts by commit has the place of the record among all, which commits are written in the order of. */
+function setCommit(space: QueueSpace, entry: number, { ref, offset }: Arrival): void {
+  const { entries, details } = space;
+  const detail = entries.detail.get(entry);
+  if (detail === NONE) return;
+  const known = details.sortExpiryMs.get(detail);
+  if (known !== Infinity) {
+    space.lastCommit = Math.max(space.lastCommit, known);
+    return;
+  }
+  if (ref !== MEMORY_REF) space.lastCommit = Math.max(space.lastCommit, ref + offset);
+  details.sortExpiryMs.set(detail, space.lastCommit);
+}
+
+/** A message with several recipients: a row for each. */
+function arriveAll(space: QueueSpace, event: Enqueued): void {
+  const { arrival } = space;
+  const ring: number[] = [];
+  let isFollower = false;
+  for (const recipient of event.recipients ?? []) {
+    const lane = space.queueByNumber(recipient.queue);
+    if (lane === undefined) continue;
+    arrival.take(space, event);
+    Object.assign(arrival, idOfCopy(event.id, recipient.copy), recipient, { isFollower });
+    arrive(space, arrival, false);
+    const entry = space.entryById(idOfCopy(event.id, recipient.copy));
+    if (entry !== NONE) ring.push(entry);
+    isFollower = true;
+  }
+  if (!event.restated) closeRing(space, ring);
+  if (!event.persistent) {
+    if (ring.length === 0) space.memory.release(event.place.offset);
+    else space.memory.share(event.place.offset, ring.length);
+  }
+  arrival.copy = 0;
+  arrival.isFollower = false;
+  arrival.group = 0;
+  arrival.exceptionQueue = '';
 }
 
 function joinPending(space: QueueSpace, { epoch, counter, branch, persistent }: Arrival): void {
@@ -211,11 +269,12 @@ function joinPending(space: QueueSpace, { epoch, counter, branch, persistent }: 
 /** The message stays as it is; its record lies elsewhere. */
 function relocate(space: QueueSpace, message: number, arrival: Arrival): void {
   const { messages } = space;
-  const entry = messages.firstEntry.get(message);
+  const entry = messages.entry.get(message);
   space.count(entry, messages.length.get(message), -1);
   messages.ref.set(message, arrival.ref);
   messages.offset.set(message, arrival.offset);
   messages.length.set(message, arrival.length);
+  if (arrival.copy !== 0) messages.setCopy(message, arrival.copy, arrival.isFollower);
   space.count(entry, arrival.length, 1);
 }
 
@@ -226,6 +285,10 @@ function applyRemoved(space: QueueSpace, event: Removed): void {
   const queue = space.queueOf(entry);
   const message = entries.message.get(entry);
   leaveState(space, entry);
+  const sibling = entries.sibling.get(entry);
+  if (sibling !== NONE) leaveRing(space, entry);
+  if (space.exceptionNames.size > 0) space.exceptionNames.delete(entry);
+  if (space.groups.size > 0) space.groups.remove(queue.number, entry);
   space.count(entry, messages.length.get(message), -1);
   if (!event.persistent) space.memory.release(messages.offset.get(message));
   space.msgids.remove(message);
@@ -240,6 +303,25 @@ function applyRemoved(space: QueueSpace, event: Removed): void {
   entries.give(entry);
   messages.give(message);
   space.forgetEmpty(queue);
+  if (sibling !== NONE) noteFinishing(space, sibling);
+}
+
+function applyFinished(space: QueueSpace, event: Finished): void {
+  const entry = space.entryById(event.id);
+  if (entry === NONE) return;
+  const { entries, details } = space;
+  const queue = space.queueOf(entry);
+  const isProcessed = event.how === FINISHED.PROCESSED;
+  leaveState(space, entry);
+  if (isProcessed) queue.dequeued++;
+  entries.dueMs.set(entry, event.untilMs);
+  entries.dueClock.set(entry, CLOCK.SPACE);
+  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
+  // It expires no more: from now on that is when it was consumed or given up.
+  details.expiryMs.set(entries.detail.get(entry), event.atMs);
+  space.enterFinished(entry, isProcessed ? ENTRY.PROCESSED : ENTRY.EXHAUSTED);
+  if (event.persistent) noteChange(space, queue);
+  noteFinishing(space, entry);
 }
 
 function giveDetail({ details, provenance }: QueueSpace, entry: number, detail: number): void {
@@ -269,12 +351,21 @@ function applyRetried(space: QueueSpace, event: Retried): void {
 function applyMoved(space: QueueSpace, event: Moved): void {
   const entry = leaveForOther(space, event);
   if (entry === NONE) return;
-  space.entries.retries.set(entry, 0);
+  const target = space.queueByNumber(event.queue) as Queue;
+  // One that came to an exception queue stays as it is, and expires no more [oracle-aq 6.3].
+  if (target.isAq) dropExpiry(space, entry);
+  else space.entries.retries.set(entry, 0);
   space.entries.dueMs.set(entry, 0);
   arriveFromOther(space, entry, event);
   // A queue sorted by time needs an enqueue time; the expiry goes on.
   if (space.queueOf(entry).sortsByTime) setSortTime(space, entry, event.atMs);
   settle(space, entry, false);
+  if (space.entries.sibling.get(entry) !== NONE) noteFinishing(space, entry);
+}
+
+function dropExpiry({ entries, details }: QueueSpace, entry: number): void {
+  const detail = entries.detail.get(entry);
+  if (detail !== NONE) details.expiryMs.set(detail, Infinity);
 }
 
 function applyRequeued(space: QueueSpace, event: Requeued): void {
@@ -294,8 +385,10 @@ function leaveForOther(space: QueueSpace, event: ToOther): number {
   const entry = space.entryById(event.id);
   const target = space.queueByNumber(event.queue);
   if (entry === NONE || target === undefined) return NONE;
+  const keepsId = sameId(event.id, event.newId);
+  if (keepsId && space.entries.queue.get(entry) === event.queue) return NONE;
   // In replay from a checkpoint: it was taken after the move, and the log before it made the message again.
-  if (space.batch === 0 && space.msgids.find(event.newId) !== NONE) {
+  if (!keepsId && space.batch === 0 && space.msgids.find(event.newId) !== NONE) {
     const { id, persistent } = event;
     applyRemoved(space, { kind: 'removed', id, persistent, reason: REMOVAL.PURGED });
     return NONE;
@@ -306,6 +399,7 @@ function leaveForOther(space: QueueSpace, event: ToOther): number {
   if (event.kind === 'requeued' || target.attributes.name !== space.errorQueue) source.movedAway++;
   leaveState(space, entry);
   leavePlace(space, entry, source);
+  if (space.groups.size > 0) space.groups.remove(source.number, entry);
   space.count(entry, messages.length.get(message), -1);
   if (event.persistent) noteChange(space, source);
   return entry;
@@ -315,9 +409,11 @@ function leaveForOther(space: QueueSpace, event: ToOther): number {
 function arriveFromOther(space: QueueSpace, entry: number, event: ToOther): void {
   const { messages, entries } = space;
   const message = entries.message.get(entry);
-  space.msgids.remove(message);
-  messages.setId(message, event.newId);
-  space.msgids.add(message);
+  if (!sameId(event.id, event.newId)) {
+    space.msgids.remove(message);
+    messages.setId(message, event.newId);
+    space.msgids.add(message);
+  }
   entries.queue.set(entry, event.queue);
   space.count(entry, messages.length.get(message), 1);
   if (event.persistent) noteChange(space, space.queueOf(entry));
@@ -371,42 +467,6 @@ function applyPlaced(space: QueueSpace, event: Placed): void {
   if (wasReady) space.enterReady(entry);
 }
 
-function enterTop(space: QueueSpace, entry: number, queue: Queue): void {
-  const position = { ...NOWHERE, top: true, base: space.id(entry) };
-  enterPlace(space, entry, { queue, position });
-}
-const NOWHERE: Omit<Position, 'top' | 'base'> = { priority: 0, sortTimeMs: 0, sortExpiryMs: 0, label: null };
-
-function enterPlace(
-  space: QueueSpace,
-  entry: number,
-  { queue, position }: { queue: Queue; position: Position },
-): void {
-  const { entries, details, places, messages } = space;
-  if (entries.detail.get(entry) === NONE) entries.detail.set(entry, details.take(null));
-  const place = places.take();
-  const { high, low } = messages.pack(position.base);
-  places.top.set(place, position.top ? 1 : 0);
-  places.priority.set(place, position.priority);
-  places.sortTimeMs.set(place, position.sortTimeMs);
-  places.sortExpiryMs.set(place, position.sortExpiryMs);
-  places.baseHigh.set(place, high);
-  places.baseLow.set(place, low);
-  places.setLabel(place, position.label);
-  details.place.set(entries.detail.get(entry), place);
-  space.enterPlaces(entry, queue);
-}
-
-function leavePlace(space: QueueSpace, entry: number, queue: Queue): void {
-  const { entries, details, places } = space;
-  const detail = entries.detail.get(entry);
-  const place = detail === NONE ? NONE : details.place.get(detail);
-  if (place === NONE) return;
-  space.leavePlaces(entry, queue);
-  details.place.set(detail, NONE);
-  places.give(place);
-}
-
 /** Puts an entry that is in no state's structure where its due time says. */
 function settle(space: QueueSpace, entry: number, isDue: boolean): void {
   if (isDue) space.entries.dueMs.set(entry, 0);
@@ -425,7 +485,8 @@ function leaveState(space: QueueSpace, entry: number): void {
   assert(state !== ENTRY.FREE, 'an entry is free', entry);
   if (state === ENTRY.READY) space.leaveReady(entry);
   else if (state === ENTRY.DELAYED) space.leaveDelayed(entry);
-  else if (state === ENTRY.LOCKED) space.leaveLocked(entry);
+  else if (state === ENTRY.LOCKED || state === ENTRY.LOOKED) space.leaveLocked(entry);
+  else if (state === ENTRY.PROCESSED || state === ENTRY.EXHAUSTED) space.leaveFinished(entry);
   else if (state === ENTRY.PENDING) space.leavePending(entry);
   else space.leaveHeld(entry);
 }

@@ -25,6 +25,13 @@ export class Arrival implements MessageId {
   /** Of a prepared branch; 0: it is there for everyone. */
   branch = 0;
   persistent = true;
+  /** Which of the recipients' rows [MessageTable.copyOf]; 0: there is one row only. */
+  copy = 0;
+  isFollower = false;
+  /** The one that it names; '' = none. */
+  exceptionQueue = '';
+  /** The transaction group that it belongs to; 0: none. */
+  group = 0;
 
   take(space: QueueSpace, event: Enqueued): this {
     const { id, place, properties } = event;
@@ -45,6 +52,8 @@ export class Arrival implements MessageId {
     this.restated = event.restated;
     this.branch = event.branch;
     this.persistent = event.persistent;
+    this.group = properties.aq?.group ?? 0;
+    this.exceptionQueue = properties.aq?.exceptionQueue ?? '';
     return this;
   }
 }

@@ -56,9 +56,48 @@ export const SPACE_DEFAULTS: SpaceAttributes = {
   overflowBytes: 0,
 };
 
+/** Types of queues of the AQ dialect [oracle-aq 3.1]. */
+export const AQ_TYPE = { NORMAL: 0, EXCEPTION: 1, NON_PERSISTENT: 2 } as const;
+/** Retention without end. */
+export const RETENTION_INFINITE = -1;
+
+/** What a queue of the AQ dialect has beside [oracle-aq 5.2]; retries, delayS and the two pauses mean max_retries, retry_delay and "not started". */
+export interface AqAttributes {
+  /** Its queue table, by the name in the catalog. */
+  readonly table: string;
+  /** AQ_TYPE. */
+  readonly type: number;
+  /** Seconds that a consumed message is kept; -1: for ever. */
+  readonly retentionS: number;
+  readonly comment: string;
+  /** Not null: this is no queue that anyone names, but the lane of one consumer of a multi-consumer queue. */
+  readonly consumer: AqConsumer | null;
+}
+
+/** [oracle-aq 2.1] */
+export interface AqAgent {
+  readonly name: string;
+  /** Of another queue, `[schema.]queue[@link]`; '' = the queue itself. */
+  readonly address: string;
+  readonly protocol: number;
+}
+
+/** Whose lane it is [oracle-aq 5.3]. */
+export interface AqConsumer extends AqAgent {
+  /** The queue's number. */
+  readonly of: number;
+  /** false: it is no subscriber, it was named in a recipient list. */
+  readonly subscribed: boolean;
+  /** Text of its rule; '' = every message. */
+  readonly rule: string;
+  /** DBMS_AQ.PERSISTENT 1, BUFFERED 2, PERSISTENT_OR_BUFFERED 3. */
+  readonly deliveryMode: number;
+  readonly queueToQueue: boolean;
+}
+
 export interface QueueAttributes {
   readonly name: string;
-  /** Comma list of priority, time, expiration, then fifo or lifo [spec 5.5]. */
+  /** Comma list of priority, time, expiration, then fifo or lifo [spec 5.5]; of the AQ dialect, of rank and commit, then fifo. */
   readonly order: string;
   /** none, top, msgid, or top,msgid. */
   readonly outOfOrder: string;
@@ -81,6 +120,8 @@ export interface QueueAttributes {
   /** Closed by the administrator for enqueue or dequeue: QMESHARE. */
   readonly enqueuePaused: boolean;
   readonly dequeuePaused: boolean;
+  /** null: a queue of the /Q dialect. A queue keeps its dialect for life. */
+  readonly aq: AqAttributes | null;
 }
 
 /** As SPACE_DEFAULTS. */
@@ -100,6 +141,7 @@ export const QUEUE_DEFAULTS: QueueAttributes = {
   nonPersistentCmd: '',
   enqueuePaused: false,
   dequeuePaused: false,
+  aq: null,
 };
 
 /** The members that differ from the defaults: what is logged of a definition. */

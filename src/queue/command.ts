@@ -1,6 +1,8 @@
 // Commands: what a role asks of one queue space. They carry the time and every new id, so that deciding needs no clock and no counter.
 import type { TransactionId } from '../base/transaction-id.ts';
+import type { AqTerms } from './aq.ts';
 import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
+import type { ObjectClass } from './catalog.ts';
 import type { ClockKind, Position, Removal } from './event.ts';
 import type { MessageId, MessageProperties } from './message.ts';
 import type { Cause } from './provenance.ts';
@@ -49,6 +51,10 @@ export interface TakeCommand {
   readonly entry: number;
   /** The branch of the caller's transaction, or 0. */
   readonly branch: number;
+  /** In a branch: a commit unlocks it [oracle-aq 4.3, LOCKED]. */
+  readonly looks?: boolean;
+  /** Of an entry of the AQ dialect, without a branch. */
+  readonly aq?: AqTerms;
 }
 
 /** The data of an entry is about to be fetched (`hold`), or has been (`unhold`). */
@@ -61,6 +67,23 @@ export interface HoldCommand {
 export interface CommitCommand {
   readonly kind: 'commit';
   readonly branch: number;
+  /** For entries of the AQ dialect. */
+  readonly aq?: AqTerms;
+}
+
+/** Look whether a message, of which this entry was given up, has any recipient left [oracle-aq 6.4]. */
+export interface FinishCommand {
+  readonly kind: 'finish';
+  readonly entry: number;
+  readonly aq: AqTerms;
+}
+
+/** Make, change or (null) take away an object of the catalog. */
+export interface DefineObjectCommand {
+  readonly kind: 'defineObject';
+  readonly type: ObjectClass;
+  readonly name: string;
+  readonly value: object | null;
 }
 
 /** The caller's transaction ended in any other way [spec 2.6]. */
@@ -104,6 +127,8 @@ export interface TickCommand {
   readonly nowMs: number;
   readonly wallMs: number;
   readonly limit: number;
+  /** For a queue of the AQ dialect. */
+  readonly aq?: AqTerms;
 }
 
 /** Remove this entry, which no transaction holds. */
@@ -162,7 +187,8 @@ export interface DefineQueueCommand {
 /** Take a queue away. Refused while a transaction has work on it. */
 export interface DoomQueueCommand {
   readonly kind: 'doomQueue';
-  readonly qname: string;
+  /** Its name, or the number of a lane. */
+  readonly qname: string | number;
 }
 
 export interface DefineSpaceCommand {
@@ -175,6 +201,8 @@ export type Command =
   | TakeCommand
   | HoldCommand
   | CommitCommand
+  | FinishCommand
+  | DefineObjectCommand
   | RollbackCommand
   | PrepareCommand
   | EndCommand

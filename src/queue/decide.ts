@@ -3,9 +3,11 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { NONE } from '../base/column.ts';
 import { QME, type Qme } from '../../proto/codes.ts';
+import { consume, expire, finish, giveBack, type AqTerms } from './aq.ts';
 import { decideChange, decideRequeue } from './change.ts';
 import type {
   Command,
+  CommitCommand,
   DefineQueueCommand,
   DefineSpaceCommand,
   DoomQueueCommand,
@@ -17,7 +19,9 @@ import { CLOCK, REMOVAL, type EventSink, type Removal } from './event.ts';
 import { parseMsgid } from './message.ts';
 import { decidePlace } from './place.ts';
 import { sayLocked } from './prepared.ts';
+import type { QueueAttributes } from './attributes.ts';
 import type { Queue } from './queue.ts';
+import { agentKey } from './recipients.ts';
 import type { Branch } from './branches.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
@@ -28,7 +32,15 @@ const MOVE_AGAIN_MS = 1000;
 export function decide(space: QueueSpace, command: Command, out: EventSink): Qme {
   switch (command.kind) {
     case 'take':
-      if (command.branch !== NONE) out.push({ kind: 'locked', entry: command.entry, branch: command.branch });
+      if (command.branch !== NONE)
+        out.push({
+          kind: 'locked',
+          entry: command.entry,
+          branch: command.branch,
+          looks: command.looks === true,
+        });
+      else if (space.queueOf(command.entry).isAq)
+        consume(space, command.entry, { terms: termsOf(command), out });
       else remove(space, command.entry, { reason: REMOVAL.DEQUEUED, out });
       return QME.OK;
     case 'place':
@@ -53,12 +65,14 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       out.push({ kind: 'unlocked', entry: command.entry });
       return QME.OK;
     case 'commit':
-      for (const entry of heldBy(space.branches.get(command.branch))) {
-        remove(space, entry, { reason: REMOVAL.DEQUEUED, out });
-      }
+      for (const entry of heldBy(space.branches.get(command.branch)))
+        commitEntry(space, entry, { command, out });
       return QME.OK;
     case 'rollback':
       rollback(space, command, out);
+      return QME.OK;
+    case 'finish':
+      finish(space, command.entry, { terms: command.aq, out });
       return QME.OK;
     case 'prepare':
       sayLocked(space, space.branches.get(command.branch), out);
@@ -75,6 +89,9 @@ export function decide(space: QueueSpace, command: Command, out: EventSink): Qme
       return decideDefineQueue(space, command, out);
     case 'doomQueue':
       return decideDoomQueue(space, command, out);
+    case 'defineObject':
+      out.push({ kind: 'objectDefined', type: command.type, name: command.name, value: command.value });
+      return QME.OK;
     case 'defineSpace':
       return decideDefineSpace(space, command, out);
     default:
@@ -114,6 +131,21 @@ function selectByMsgid(space: QueueSpace, queue: Queue, selection: Selection): S
   return row !== NONE && space.corrids.value.equals(row, selection.corrid) ? entry : QME.QMENOMSG;
 }
 
+function termsOf({ aq }: { readonly aq?: AqTerms }): AqTerms {
+  assert(aq !== undefined, 'a command about an entry of the AQ dialect says nothing of the time');
+  return aq;
+}
+
+function commitEntry(
+  space: QueueSpace,
+  entry: number,
+  { command, out }: { command: CommitCommand; out: EventSink },
+): void {
+  if (space.entries.state.get(entry) === ENTRY.LOOKED) return out.push({ kind: 'unlocked', entry });
+  if (space.queueOf(entry).isAq) return consume(space, entry, { terms: termsOf(command), out });
+  return remove(space, entry, { reason: REMOVAL.DEQUEUED, out });
+}
+
 function rollback(space: QueueSpace, command: RollbackCommand, out: EventSink): void {
   let left = command.limit;
   for (const entry of heldBy(space.branches.get(command.branch))) {
@@ -129,6 +161,8 @@ function rollbackEntry(
   entry: number,
   { command, out }: { command: RollbackCommand; out: EventSink },
 ): void {
+  if (space.entries.state.get(entry) === ENTRY.LOOKED) return out.push({ kind: 'unlocked', entry });
+  if (space.queueOf(entry).isAq) return giveBack(space, entry, { cause: command.cause, terms: command, out });
   // Expiry wins over retries and over the error queue.
   if (isExpired(space, entry, command)) {
     remove(space, entry, { reason: REMOVAL.EXPIRED, out });
@@ -195,10 +229,15 @@ function tick(space: QueueSpace, command: TickCommand, out: EventSink): void {
     const nowMs = clock === CLOCK.SPACE ? command.nowMs : command.wallMs;
     const expiry = queue.expiry[clock];
     for (; left > 0 && expiry.nextMs <= nowMs; left--) {
-      remove(space, expiry.first(), { reason: REMOVAL.EXPIRED, out });
+      if (queue.isAq) expire(space, expiry.first(), { terms: termsOf(command), out });
+      else remove(space, expiry.first(), { reason: REMOVAL.EXPIRED, out });
     }
     const due = queue.due[clock];
-    for (; left > 0 && due.nextMs <= nowMs; left--) out.push({ kind: 'due', entry: due.first() });
+    for (; left > 0 && due.nextMs <= nowMs; left--) {
+      const entry = due.first();
+      if (space.entries.state.get(entry) === ENTRY.DELAYED) out.push({ kind: 'due', entry });
+      else remove(space, entry, { reason: REMOVAL.SETTLED, out });
+    }
   }
 }
 
@@ -219,10 +258,11 @@ function remove(
 }
 
 function decideDefineQueue(space: QueueSpace, { attributes }: DefineQueueCommand, out: EventSink): Qme {
-  const known = space.queue(attributes.name);
+  const known = definedAs(space, attributes);
   if (known === undefined) {
     const { queues: limit } = space.attributes;
-    if (limit !== 0 && space.queueCount >= limit) return QME.QMENOSPACE;
+    if (limit !== 0 && (attributes.aq?.consumer ?? null) === null && space.queueCount >= limit)
+      return QME.QMENOSPACE;
     out.push({ kind: 'queueDefined', queue: space.nextQueueNumber(), attributes });
     return QME.OK;
   }
@@ -233,8 +273,14 @@ function decideDefineQueue(space: QueueSpace, { attributes }: DefineQueueCommand
   return QME.OK;
 }
 
+/** The queue, or the lane, that a definition of this name is of. */
+export function definedAs(space: QueueSpace, { name, aq }: QueueAttributes): Queue | undefined {
+  if (aq === null || aq.consumer === null) return space.queue(name);
+  return space.queueByNumber(aq.consumer.of)?.lanes?.get(agentKey(aq.consumer));
+}
+
 function decideDoomQueue(space: QueueSpace, { qname }: DoomQueueCommand, out: EventSink): Qme {
-  const queue = space.queue(qname);
+  const queue = typeof qname === 'string' ? space.queue(qname) : space.queueByNumber(qname);
   if (queue === undefined) return QME.QMEBADQUEUE;
   if (queue.locked > 0 || queue.pending > 0) return QME.QMESHARE;
   out.push({ kind: 'queueDoomed', queue: queue.number });

@@ -4,6 +4,7 @@
 // logged (`persistent` false): same types, same apply, same order.
 import type { TransactionId } from '../base/transaction-id.ts';
 import type { QueueAttributes, SpaceAttributes } from './attributes.ts';
+import type { ObjectClass } from './catalog.ts';
 import type { MessageId, MessageProperties } from './message.ts';
 import type { Provenance } from './provenance.ts';
 
@@ -33,6 +34,8 @@ export const REMOVAL = {
   PURGED: 4,
   /** Enqueued by a transaction that was prepared and then rolled back: it never was on its queue. Never logged. */
   ROLLED_BACK: 5,
+  /** Its retention is over, or no recipient needs it any more [oracle-aq 6.1, 6.4]. */
+  SETTLED: 6,
 } as const;
 export type Removal = (typeof REMOVAL)[keyof typeof REMOVAL];
 
@@ -81,6 +84,16 @@ export interface EntryTiming {
   readonly expiryClock: ClockKind;
 }
 
+/** One of the recipients of a message of a multi-consumer queue, with the state of its entry. */
+export interface Recipient {
+  /** Its lane, by number. */
+  readonly queue: number;
+  /** From 1 on: its row's id is the message's, and so many less one. */
+  readonly copy: number;
+  readonly retries: number;
+  readonly dueMs: number;
+}
+
 /** A message came to be on a queue, with the complete state of its entry. */
 export interface Enqueued {
   readonly kind: 'enqueued';
@@ -98,6 +111,8 @@ export interface Enqueued {
   /** TPQTOP: before everything that is on the queue, whatever the order says. */
   readonly top: boolean;
   readonly properties: MessageProperties;
+  /** Of a message of a multi-consumer queue: an entry for each, which has `queue`, `retries` and `dueMs` of its own. */
+  readonly recipients?: readonly Recipient[];
   readonly place: RecordPlace;
   /** The prepared branch that enqueued it: it comes to be on its queue when that commits. 0: it is there. */
   readonly branch: number;
@@ -163,6 +178,30 @@ export interface ProvenanceSet {
   readonly id: MessageId;
   readonly persistent: boolean;
   readonly provenance: Provenance;
+}
+
+/** What became of an entry that stays without being deliverable again. */
+export const FINISHED = { PROCESSED: 1, EXHAUSTED: 2 } as const;
+export type FinishedAs = (typeof FINISHED)[keyof typeof FINISHED];
+
+/** An entry was consumed and is kept, or given up for its recipient while others have the message yet [oracle-aq 6.4, 6.5]. */
+export interface Finished {
+  readonly kind: 'finished';
+  readonly id: MessageId;
+  readonly persistent: boolean;
+  readonly how: FinishedAs;
+  /** Space time at which it goes; Infinity: nobody's time comes. */
+  readonly untilMs: number;
+  /** Wall instant. */
+  readonly atMs: number;
+}
+
+/** An object of the catalog was made or changed, or is gone (null). */
+export interface ObjectDefined {
+  readonly kind: 'objectDefined';
+  readonly type: ObjectClass;
+  readonly name: string;
+  readonly value: object | null;
 }
 
 /** An administrator changed these of a message [spec 5.2]; absolute, so that the last one logged of an id counts. Where it was put stays. */
@@ -252,6 +291,8 @@ export interface Locked {
   readonly kind: 'locked';
   readonly entry: number;
   readonly branch: number;
+  /** It does not consume it: a commit unlocks it [oracle-aq 4.3]. */
+  readonly looks?: boolean;
 }
 
 /** Volatile: the entry is nobody's again, and deliverable if it is due. */
@@ -283,6 +324,8 @@ export type LoggedEvent =
   | Retried
   | Moved
   | ProvenanceSet
+  | Finished
+  | ObjectDefined
   | Changed
   | Requeued
   | BranchPrepared
@@ -317,6 +360,7 @@ export function isLogged(event: Event): event is Exclude<LoggedEvent, Enqueued> 
     case 'committed':
     case 'outcomesBegin':
     case 'heuristic':
+    case 'objectDefined':
       return true;
     default:
       return event.persistent;

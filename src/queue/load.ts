@@ -4,6 +4,7 @@ import { NONE } from '../base/column.ts';
 import { RowList } from '../base/row-list.ts';
 import { CLOCK, type ClockKind } from './event.ts';
 import type { Queue } from './queue.ts';
+import { closeRings } from './recipients.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY } from './tables.ts';
 
@@ -17,6 +18,7 @@ export function beginLoading(space: QueueSpace): void {
 export function endLoading(space: QueueSpace): void {
   space.loading = false;
   space.msgids.growsAtOnce = false;
+  if (space.queues().some(({ lanes }) => lanes !== null)) closeRings(space);
   for (const { queue, ready, due, expiry, places } of gather(space)) {
     // Places first: they are part of the order.
     if (places !== null) queue.placeRoot = space.placeTree.build(places.sorted(queue.before));
@@ -64,7 +66,8 @@ function gather(space: QueueSpace): Gathered[] {
       found.push(at);
     }
     if (state === ENTRY.READY) at.ready.push(row);
-    else if (state === ENTRY.DELAYED) add(at.due, entries.dueClockOf(row), row);
+    else if (state === ENTRY.DELAYED || state === ENTRY.PROCESSED || state === ENTRY.EXHAUSTED)
+      add(at.due, entries.dueClockOf(row), row);
     const detail = entries.detail.get(row);
     if (detail === NONE) continue;
     if (details.place.get(detail) !== NONE) (at.places ??= new RowList()).push(row);

@@ -14,6 +14,8 @@ export class MemoryArea {
   private free = NONE;
   private cells = 0;
   private used = 0;
+  /** Records that several rows have, by first cell: how many beside one. */
+  private readonly shares = new Map<number, number>();
 
   get usedBytes(): number {
     return this.used * CELL_BYTES;
@@ -64,8 +66,17 @@ export class MemoryArea {
     return record;
   }
 
+  /** So many rows have the record: it goes with the last of them. */
+  share(first: number, rows: number): void {
+    if (rows > 1) this.shares.set(first, rows - 1);
+  }
+
   /** Gives the cells of a record back. */
   release(first: number): void {
+    const others = this.shares.get(first) ?? 0;
+    if (others > 1) this.shares.set(first, others - 1);
+    else this.shares.delete(first);
+    if (others > 0) return;
     for (let cell = first; cell !== NONE;) {
       const next = this.next(cell);
       this.setNext(cell, this.free);

@@ -1,6 +1,8 @@
 // A message as it is queued: its identity and its properties. The data itself is opaque bytes. What stays in a row is little (tables.ts);
 // the rest is read back from the log record when the message is handed out.
 
+import type { AqAgent } from './attributes.ts';
+
 /**
  * Identity of a message within its space: the epoch in which it was made and a counter in that epoch. Its order is the order of arrival.
  * An id that was handed out but never logged is never handed out again, because the next start is another epoch.
@@ -30,6 +32,37 @@ export interface MessageProperties {
   /** TPQQOS values as the sender gave them; 0 without the flag. */
   readonly deliveryQos: number;
   readonly replyQos: number;
+  /** Of the AQ dialect only. */
+  readonly aq?: AqProperties;
+}
+
+/** What a message of the AQ dialect has beside [oracle-aq 2.6]; a member that is not there has its default. */
+export interface AqProperties {
+  /** Wall instant of its enqueue, in milliseconds. */
+  readonly enqueuedMs: number;
+  /** Any integer, the smaller the earlier; by default 1. */
+  readonly priority?: number;
+  /** At most 128 bytes of UTF-8. */
+  readonly correlation?: string;
+  /** Seconds before it is READY. */
+  readonly delayS?: number;
+  /** Seconds from then on; never when it is not there. */
+  readonly expirationS?: number;
+  /** Where it moves to; not there: the default one of its queue table. */
+  readonly exceptionQueue?: string;
+  readonly sender?: AqAgent;
+  /** The id it had in the first queue, 32 hexadecimal digits [oracle-aq 11]. */
+  readonly originalMsgid?: string;
+  /** Its payload's object type, or JSON; not there: RAW. */
+  readonly payloadType?: string;
+  /** Any value that msgpack can carry, as it was given: in base 64. */
+  readonly userProperty?: string;
+  /** The group: number of its first member's id, within the epoch; only of TRANSACTIONAL tables. */
+  readonly group?: number;
+  /** Names of the user that enqueued it. */
+  readonly user?: string;
+  /** Queues that propagation has brought it over. */
+  readonly hops?: number;
 }
 
 const HEX = '0123456789abcdef';
@@ -40,6 +73,10 @@ const SPACE_DIGITS = 8;
 /** Whether `a` was handed out before `b`: epochs are positions in the log, so those of later starts are larger. */
 export function isBefore(a: MessageId, b: MessageId): boolean {
   return a.epoch === b.epoch ? a.counter < b.counter : a.epoch < b.epoch;
+}
+
+export function sameId(a: MessageId, b: MessageId): boolean {
+  return a.epoch === b.epoch && a.counter === b.counter;
 }
 
 export const ID_PART_MAX = 2 ** 48 - 1;

@@ -5,6 +5,7 @@
 import { NONE } from '../base/column.ts';
 import type { Before } from '../base/ordered-tree.ts';
 import type { DetailTable, PlaceTable } from './details.ts';
+import { AQ_KEYS, type Key } from './sort-keys.ts';
 import type { EntryTable, MessageTable } from './tables.ts';
 
 export interface OrderedTables {
@@ -13,8 +14,6 @@ export interface OrderedTables {
   readonly details: DetailTable;
   readonly places: PlaceTable;
 }
-
-type Key = 'priority' | 'time' | 'expiration';
 
 /** How the entries of a queue with this order compare. `order`: a canonical list as QueueAttributes has it. */
 export function orderOf(tables: OrderedTables, order: string): Before {
@@ -38,7 +37,7 @@ class Order {
     this.details = tables.details;
     this.places = tables.places;
     const words = order.split(',');
-    this.keys = words.filter(isKey);
+    this.keys = words.map((word) => AQ_KEYS[word] ?? word).filter(isKey);
     this.lifo = words.includes('lifo');
   }
 

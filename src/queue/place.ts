@@ -50,7 +50,8 @@ export function decidePlace(space: QueueSpace, command: PlaceCommand, out: Event
   const entry = space.entryById(command.id);
   if (entry === NONE) return;
   const queue = space.queueOf(entry);
-  const before = space.entryOf(queue, command.before);
+  const named = space.entryById(command.before);
+  const before = named !== NONE && space.entries.queue.get(named) === queue.number ? named : NONE;
   const place = (position: Position, at = entry): void => {
     out.push({ kind: 'placed', id: space.id(at), persistent: space.isPersistent(at), position });
   };

@@ -29,6 +29,17 @@ export function memberOf(space: QueueSpace, entry: number): Joined | null {
   return branch === undefined || branch.prepared === null ? null : joined(space, entry);
 }
 
+/** What an open or prepared branch holds and `isWanted` says yes to. */
+export function heldIn(
+  space: QueueSpace,
+  branch: Branch,
+  isWanted: (space: QueueSpace, entry: number) => boolean,
+): number[] {
+  // Most branches have nothing of the AQ dialect.
+  if (!branch.queues.some((number) => space.queueByNumber(number)?.isAq === true)) return [];
+  return [...entriesFrom(space, branch.first)].filter((entry) => isWanted(space, entry));
+}
+
 function* entriesFrom(space: QueueSpace, first: number): Generator<number> {
   for (let entry = first; entry !== NONE; entry = space.entries.left(entry)) yield entry;
 }

@@ -25,6 +25,10 @@ export const REASON = {
   CALL: 9,
   /** The forwarder had the service's reply, and could not queue it. */
   REPLY: 10,
+  /** AQ: attempts above max_retries; its expiration; its propagation failed for good [oracle-aq 6.3]. */
+  MAX_RETRIES: 11,
+  TIME_EXPIRATION: 12,
+  PROPAGATION: 13,
 } as const;
 export type Reason = (typeof REASON)[keyof typeof REASON];
 
@@ -40,6 +44,9 @@ const WORDS: Readonly<Record<Reason, string>> = {
   [REASON.SERVICE_TIMEOUT]: 'service-timeout',
   [REASON.CALL]: 'call',
   [REASON.REPLY]: 'reply',
+  [REASON.MAX_RETRIES]: 'max-retries',
+  [REASON.TIME_EXPIRATION]: 'expiration',
+  [REASON.PROPAGATION]: 'propagation',
 };
 export const REASON_WORDS: readonly string[] = Object.values(WORDS);
 

@@ -4,12 +4,16 @@ import type { Before } from '../base/ordered-tree.ts';
 import type { Agenda } from './agenda.ts';
 import type { QueueAttributes } from './attributes.ts';
 import type { ClockKind } from './event.ts';
+import { AQ_KEYS } from './sort-keys.ts';
 
 /** What the space makes for each queue. Agendas by clock. */
 export interface QueueParts {
   readonly before: Before;
   readonly due: readonly [Agenda, Agenda];
   readonly expiry: readonly [Agenda, Agenda];
+  /** Whether its messages have a recipient each. */
+  readonly isMulti: boolean;
+  readonly parent: Queue | null;
 }
 
 export class Queue {
@@ -25,6 +29,14 @@ export class Queue {
   readonly due: readonly [Agenda, Agenda];
   /** READY and DELAYED entries that expire. */
   readonly expiry: readonly [Agenda, Agenda];
+  /** The lanes of a multi-consumer queue by their agents' keys; null: it is none. */
+  readonly lanes: Map<string, Queue> | null;
+  /** Of a lane: the queue whose consumer it serves. */
+  readonly parent: Queue | null;
+  /** Its order names the order of commits. */
+  readonly sortsByCommit: boolean;
+  /** Its order names AQ priorities. */
+  readonly sortsByRank: boolean;
   /** Root of the tree of READY entries. */
   root = NONE;
   /** The last of them, or 0. */
@@ -36,6 +48,9 @@ export class Queue {
   locked = 0;
   /** Enqueues of transactions that have not ended. */
   pending = 0;
+  /** Consumed and kept for its retention, and given up until its other recipients are done [oracle-aq 6.4, 6.5]. */
+  processed = 0;
+  exhausted = 0;
   /** Of persistent messages: bytes of records, and pages. */
   bytes = 0;
   pages = 0;
@@ -77,7 +92,13 @@ export class Queue {
     const words = attributes.order.split(',');
     this.sortsByTime = words.includes('time');
     this.isLifo = words.includes('lifo');
-    this.sortKeys = words.filter((word) => word !== 'fifo' && word !== 'lifo');
+    this.sortsByRank = words.includes('rank');
+    this.sortsByCommit = words.includes('commit');
+    this.lanes = parts.isMulti ? new Map() : null;
+    this.parent = parts.parent;
+    this.sortKeys = words
+      .map((word) => AQ_KEYS[word] ?? word)
+      .filter((word) => word !== 'fifo' && word !== 'lifo');
     this.due = parts.due;
     this.expiry = parts.expiry;
   }
@@ -95,7 +116,11 @@ export class Queue {
   }
 
   get messages(): number {
-    return this.ready + this.delayed + this.locked;
+    return this.ready + this.delayed + this.locked + this.processed + this.exhausted;
+  }
+  /** Whether it speaks AQ. */
+  get isAq(): boolean {
+    return this.attributes.aq !== null;
   }
 
   /** Whether a message without times of its own has none here: the queue gives no expiry and does not sort by time. */

@@ -2,6 +2,11 @@
 import type { Position } from './event.ts';
 import type { Queue } from './queue.ts';
 
+export type Key = 'priority' | 'time' | 'expiration';
+
+/** The AQ dialect's own words: AQ priority and commit order lie where the two times of a /Q message lie, and sort as they do. */
+export const AQ_KEYS: Readonly<Record<string, Key>> = { rank: 'time', commit: 'expiration' };
+
 type Keyed = Pick<Position, 'priority' | 'sortTimeMs' | 'sortExpiryMs'>;
 
 /** Less than 0 when `a` comes first by this key. */

@@ -17,9 +17,12 @@ import {
   type QueueAttributes,
   type SpaceAttributes,
 } from './attributes.ts';
+import { Catalog } from './catalog.ts';
+import { agentKey, entryOn } from './recipients.ts';
 import { Branches, type Branch, type EntryList } from './branches.ts';
 import { DetailTable, PlaceTable } from './details.ts';
 import { CLOCK, MEMORY_REF, type ClockKind } from './event.ts';
+import { Groups } from './groups.ts';
 import { Heuristics } from './heuristics.ts';
 import { LiveUnits } from './live-units.ts';
 import { MemoryArea } from './memory-area.ts';
@@ -29,8 +32,12 @@ import { orderOf } from './order.ts';
 import { Outcomes } from './outcomes.ts';
 import { Queue } from './queue.ts';
 import { CorridIndex, CorridTable, ENTRY, EntryTable, MessageTable, MsgidIndex } from './tables.ts';
+import { TypeCodes } from './type-codes.ts';
 import type { Selector } from './waiter.ts';
 import { utf8Bytes } from './words.ts';
+
+/** What a row counts whose record another one counts. */
+const FOLLOWER_LENGTH = 1;
 
 /** Number and names around the JSON, record heads and starts, thresholds that are not armed, and that it is doomed. */
 const DEFINITION_OVERHEAD_BYTES = 128;
@@ -64,6 +71,15 @@ export class QueueSpace {
   readonly branches = new Branches();
   readonly outcomes = new Outcomes();
   readonly heuristics = new Heuristics();
+  readonly catalog = new Catalog();
+  /** By entry: the exception queue that the message names, of the few that name one. */
+  readonly exceptionNames = new Map<number, string>();
+  /** Of queues whose tables group messages by transaction. */
+  readonly groups = new Groups();
+  /** Entries that were given up, and whose message may have no other recipient any more: the engine empties it. */
+  readonly finishing: number[] = [];
+  /** Sorts messages by commit: where the record of the last one lay that was put on a queue that sorts so. */
+  lastCommit = 0;
   /** Entries that became deliverable on queues where someone waits; the engine empties it. */
   readonly offers: number[] = [];
   /** Bytes of the records of queued messages: what is live in the log. */
@@ -76,8 +92,7 @@ export class QueueSpace {
   namesBatch = 0;
   /** Bytes of all definitions, those of doomed queues too: the log repeats them at the start of each segment. */
   definitionBytes = 0;
-  private readonly types: { readonly type: string; readonly subtype: string }[] = [{ type: '', subtype: '' }];
-  private readonly typeCodes = new Map<string, number>([['\0', 0]]);
+  private readonly types = new TypeCodes();
   private lastQueue = 0;
   private readonly dueRules: AgendaRules;
   private readonly expiryRules: AgendaRules;
@@ -97,7 +112,6 @@ export class QueueSpace {
   get errorQueue(): string {
     return this.attributes.errorQueue;
   }
-
   queue(name: string): Queue | undefined {
     return this.queuesByName.get(name);
   }
@@ -137,14 +151,25 @@ export class QueueSpace {
       before: orderOf(this, attributes.order),
       due: this.agendasOf(number, this.dueRules),
       expiry: this.agendasOf(number, this.expiryRules),
+      isMulti: this.catalog.isMulti(attributes),
+      parent: this.queuesByNumber[attributes.aq?.consumer?.of ?? 0] ?? null,
     });
     this.definitionBytes += definitionBytesOf(attributes);
     queue.lastBatch = this.batch;
     queue.lastChange = this.batch;
     this.namesBatch = this.batch;
     this.queuesByNumber[number] = queue;
-    this.queuesByName.set(attributes.name, queue);
+    this.setName(queue, true);
     this.noteQueueNumber(number);
+  }
+
+  private setName(queue: Queue, isThere: boolean): void {
+    const { name, aq } = queue.attributes;
+    const lanes = queue.parent?.lanes ?? null;
+    const [names, key] =
+      aq === null || aq.consumer === null ? [this.queuesByName, name] : [lanes, agentKey(aq.consumer)];
+    if (isThere) names?.set(key, queue);
+    else if (names?.get(key) === queue) names.delete(key);
   }
 
   defineSpace(attributes: SpaceAttributes, nextQueue: number): void {
@@ -161,8 +186,7 @@ export class QueueSpace {
   doom(queue: Queue): void {
     queue.doomed = true;
     this.namesBatch = this.batch;
-    if (this.queuesByName.get(queue.attributes.name) === queue)
-      this.queuesByName.delete(queue.attributes.name);
+    this.setName(queue, false);
     this.forgetEmpty(queue);
   }
   /** A doomed queue that has become empty is nothing any more. */
@@ -195,20 +219,22 @@ export class QueueSpace {
   firstByCorrid(queue: Queue, corrid: Uint8Array): number {
     return this.corridTree.first(this.corridIndex.find(queue.number, corrid));
   }
+  /** The tree of its deliverable entries, or of those of them with this corrid. */
+  line(queue: Queue, corrid: Uint8Array | null): { readonly tree: OrderedTree; readonly root: number } {
+    if (corrid === null) return { tree: this.tree, root: queue.root };
+    return { tree: this.corridTree, root: this.corridIndex.find(queue.number, corrid) };
+  }
   /** The entry of this message on this queue, in whatever state, or 0. */
   entryOf(queue: Queue, id: MessageId): number {
-    const message = this.msgids.find(id);
-    if (message === NONE) return NONE;
-    let entry = this.messages.firstEntry.get(message);
-    while (entry !== NONE && this.entries.queue.get(entry) !== queue.number)
-      entry = this.entries.sibling.get(entry);
-    return entry;
+    if (queue.isAq) return entryOn(this, queue, id);
+    const entry = this.entryById(id);
+    return entry !== NONE && this.entries.queue.get(entry) === queue.number ? entry : NONE;
   }
 
-  /** The entry of this message, on whatever queue; 0: it is not known. */
+  /** The entry of this row's message, on whatever queue; 0: it is not known. */
   entryById(id: MessageId): number {
     const message = this.msgids.find(id);
-    return message === NONE ? NONE : this.messages.firstEntry.get(message);
+    return message === NONE ? NONE : this.messages.entry.get(message);
   }
 
   id(entry: number): MessageId {
@@ -253,22 +279,15 @@ export class QueueSpace {
   }
 
   typeCode(type: string, subtype: string): number {
-    const key = `${type}\0${subtype}`;
-    let code = this.typeCodes.get(key);
-    if (code === undefined) {
-      code = this.types.length < 0xffff ? this.types.length : 0xffff;
-      if (code === this.types.length) this.types.push({ type, subtype });
-      this.typeCodes.set(key, code);
-    }
-    return code;
+    return this.types.code(type, subtype);
   }
   /** Type and subtype by code. */
   typeNames(): (readonly [string, string])[] {
-    return this.types.map(({ type, subtype }) => [type, subtype] as const);
+    return this.types.names();
   }
-  /** Type and subtype behind a code, or null when the space has more kinds than codes and the record must be read. */
+  /** null: the record must be read. */
   typeOf(code: number): { type: string; subtype: string } | null {
-    return this.types[code] ?? null;
+    return this.types.of(code);
   }
 
   // What follows is for apply.ts alone: an entry leaves one state and enters another.
@@ -313,8 +332,8 @@ export class QueueSpace {
     this.expiryAgenda(entry, queue)?.remove(entry);
   }
 
-  enterLocked(entry: number, branch: Branch): void {
-    this.entries.state.set(entry, ENTRY.LOCKED);
+  enterLocked(entry: number, branch: Branch, looks = false): void {
+    this.entries.state.set(entry, looks ? ENTRY.LOOKED : ENTRY.LOCKED);
     this.enterBranch(entry, branch, branch);
     this.queueOf(entry).locked++;
   }
@@ -343,6 +362,21 @@ export class QueueSpace {
   private leaveBranch(entry: number, list: EntryList): void {
     list.remove(this.entries, entry);
     this.entries.owner.set(entry, NONE);
+  }
+
+  /** Consumed and kept, or given up: in the due tree until its time comes, so that it is found. */
+  enterFinished(entry: number, state: typeof ENTRY.PROCESSED | typeof ENTRY.EXHAUSTED): void {
+    const queue = this.queueOf(entry);
+    this.entries.state.set(entry, state);
+    if (state === ENTRY.PROCESSED) queue.processed++;
+    else queue.exhausted++;
+    if (!this.loading) queue.due[CLOCK.SPACE].add(entry);
+  }
+  leaveFinished(entry: number): void {
+    const queue = this.queueOf(entry);
+    if (this.entries.state.get(entry) === ENTRY.PROCESSED) queue.processed--;
+    else queue.exhausted--;
+    if (!this.loading) queue.due[CLOCK.SPACE].remove(entry);
   }
 
   enterHeld(entry: number): void {
@@ -375,8 +409,10 @@ export class QueueSpace {
 
   /** Counts a message of this many record bytes in (1) or out (-1). */
   count(entry: number, length: number, sign: 1 | -1): void {
-    const ref = this.messages.ref.get(this.entries.message.get(entry));
-    this.countIn(this.queueOf(entry), ref, sign * length);
+    const { messages } = this;
+    const message = this.entries.message.get(entry);
+    const counted = messages.isFollower(message) ? FOLLOWER_LENGTH : length;
+    this.countIn(this.queueOf(entry), messages.ref.get(message), sign * counted);
   }
   /** `length`: below 0 for a message that leaves. A record is never empty. */
   countIn(queue: Queue, ref: number, length: number): void {
@@ -439,7 +475,6 @@ export class QueueSpace {
       return atA === atB ? messages.before(entries.message.get(a), entries.message.get(b)) : atA < atB;
     };
   }
-
   /** Bytes of columns and indexes, for the memory figures. */
   get tableBytes(): number {
     const { messages, entries, details, places, provenance, corrids, msgids, corridIndex } = this;

@@ -1,5 +1,5 @@
 // The rows of a queue space. A message has an identity and a place in the log; an entry is its place in one queue: order key, due time,
-// retry count, owner. A plain queue has one entry a message, a multi-consumer queue will have one per recipient sharing the message.
+// retry count, owner. A message of a multi-consumer queue has a row and an entry for each recipient, which share its record in the log.
 // Correlation ids live in a side table, only for entries that have one. Nothing here knows what the values mean.
 import {
   BytesColumn,
@@ -19,6 +19,11 @@ const TWO_32 = 2 ** 32;
 /** Distinct epochs that live messages of one space may come from. */
 const EPOCHS_MAX = 2 ** 16;
 
+/** Recipients of one message [oracle-aq 1.3]. */
+export const RECIPIENTS_MAX = 1024;
+/** A row for each recipient, all at one record, with ids that follow one another. One of them, not a follower, counts its bytes. */
+const COPY = { NUMBER: 0x7ff, FOLLOWER: 0x8000 } as const;
+
 /** An id as it lies in a row: high word = index of the epoch (16 bits), counter's high 16 bits; low word = counter's low 32 bits. */
 export interface PackedId {
   readonly high: number;
@@ -37,8 +42,9 @@ export class MessageTable {
   /** Code of (type, subtype) in the space's table of types, so that TPEOTYPE needs no read. */
   readonly typeCode = u16Column();
   readonly priority = u8Column();
-  /** First of the entries that share this message. */
-  readonly firstEntry = u32Column();
+  readonly entry = u32Column();
+  /** Of a message with several recipients [COPY]; 0: it has one place. */
+  private readonly copy = u16Column();
   private readonly rows: RowAllocator;
   private readonly epochs: number[] = [];
   private readonly epochIndex = new Map<number, number>();
@@ -60,7 +66,25 @@ export class MessageTable {
   }
   give(row: number): void {
     this.length.set(row, 0);
+    if (this.copy.get(row) !== 0) this.copy.set(row, 0);
     this.rows.give(row);
+  }
+
+  /** Which of the recipients' rows this is, from 1 on; 0: the message has no others. */
+  copyOf(row: number): number {
+    return this.copy.get(row) & COPY.NUMBER;
+  }
+  /** Another row of the same message counts its record. */
+  isFollower(row: number): boolean {
+    return (this.copy.get(row) & COPY.FOLLOWER) !== 0;
+  }
+  setCopy(row: number, number: number, isFollower: boolean): void {
+    this.copy.set(row, number | (isFollower ? COPY.FOLLOWER : 0));
+  }
+  /** The id that everybody knows the message by: its recipients' rows have ids that follow it. */
+  commonId(row: number): MessageId {
+    const { epoch, counter } = this.id(row);
+    return { epoch, counter: counter - Math.max(0, this.copyOf(row) - 1) };
   }
   get live(): number {
     return this.rows.live;
@@ -145,8 +169,8 @@ export class MessageTable {
   }
 
   private columns() {
-    const { idHigh, idLow, ref, offset, length, typeCode, priority, firstEntry } = this;
-    return [idHigh, idLow, ref, offset, length, typeCode, priority, firstEntry];
+    const { idHigh, idLow, ref, offset, length, typeCode, priority, entry, copy } = this;
+    return [idHigh, idLow, ref, offset, length, typeCode, priority, entry, copy];
   }
 }
 
@@ -167,6 +191,12 @@ export const ENTRY = {
   HELD: 4,
   /** Enqueued by a prepared branch, for its commit: in that branch's list of them. */
   PENDING: 5,
+  /** Consumed, and kept for its retention: in its queue's due tree until then [oracle-aq 6.5]. */
+  PROCESSED: 6,
+  /** Given up for this recipient, and there until the others are done: in its queue's due tree, for ever [oracle-aq 6.4]. */
+  EXHAUSTED: 7,
+  /** Locked by an open transaction that does not consume it: as LOCKED [oracle-aq 4.3, LOCKED]. */
+  LOOKED: 8,
 } as const;
 
 export class EntryTable implements Links {
@@ -182,7 +212,7 @@ export class EntryTable implements Links {
   readonly retries = u32Column();
   /** Row of the corrid table, or 0. */
   readonly corrid = u32Column();
-  /** The next entry of the same message. */
+  /** Of a message with several recipients: the next of a ring of its entries; 0: there is no other. */
   readonly sibling = u32Column();
   /** The branch that it belongs to while LOCKED or PENDING. */
   readonly owner = u32Column();

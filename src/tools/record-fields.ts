@@ -4,7 +4,16 @@ import { formatTransactionId } from '../base/transaction-id.ts';
 import type { AdminEvent } from '../engine/admin-record.ts';
 import type { BranchEvent } from '../engine/branch-record.ts';
 import { decodeMessage } from '../engine/message-record.ts';
-import { CLOCK, MEMBER, REMOVAL, THRESHOLD, type Enqueued, type LoggedEvent } from '../queue/event.ts';
+import { objectClassName } from '../queue/catalog.ts';
+import {
+  CLOCK,
+  FINISHED,
+  MEMBER,
+  REMOVAL,
+  THRESHOLD,
+  type Enqueued,
+  type LoggedEvent,
+} from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import { codeName, reasonWord, type Provenance } from '../queue/provenance.ts';
 import type { QueueSpace } from '../queue/space.ts';
@@ -23,6 +32,7 @@ const REASONS: Readonly<Record<number, string>> = {
   [REMOVAL.DROPPED]: 'retries used up',
   [REMOVAL.EXPIRED]: 'expired',
   [REMOVAL.PURGED]: 'by an administrator',
+  [REMOVAL.SETTLED]: 'settled',
 };
 
 /** `space`: as it was before the event. */
@@ -82,6 +92,13 @@ export function fieldsOf(
       return { queue: queueName(space, event.queue), number: event.queue };
     case 'queueDefined':
       return { queue: event.attributes.name, number: event.queue, attributes: event.attributes };
+    case 'finished': {
+      const how = event.how === FINISHED.PROCESSED ? 'processed' : 'given up';
+      const until = event.untilMs === Infinity ? {} : { untilMs: event.untilMs };
+      return { id: idOf(event.id), ...whereItIs(space, event.id), how, at: wallText(event.atMs), ...until };
+    }
+    case 'objectDefined':
+      return { class: objectClassName(event.type), name: event.name, value: event.value ?? 'gone' };
     case 'spaceDefined':
       return { name: event.attributes.name, nextQueue: event.nextQueue, attributes: event.attributes };
     default:

@@ -163,7 +163,7 @@ function contents({ engine }: Life): unknown {
     const rows: { entry: number; key: string; text: string }[] = [];
     for (let row = 1; row <= space.messages.rowsMax; row++) {
       if (!space.messages.isLive(row)) continue;
-      const entry = space.messages.firstEntry.get(row);
+      const entry = space.messages.entry.get(row);
       if (space.queueOf(entry) !== queue) continue;
       const { epoch, counter } = space.id(entry);
       const { entries, messages, details } = space;

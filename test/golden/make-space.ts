@@ -10,6 +10,14 @@ import { Daemon } from '../../src/boot/daemon.ts';
 import { SystemClock } from '../../src/boot/system-clock.ts';
 import { changeMessages, type MessageChange } from '../../src/engine/message-change.ts';
 import { openSpace } from '../../src/engine/open-space.ts';
+import type { SpaceEngine } from '../../src/engine/space-engine.ts';
+import {
+  AQ_TYPE,
+  QUEUE_DEFAULTS,
+  RETENTION_INFINITE,
+  type AqAttributes,
+} from '../../src/queue/attributes.ts';
+import { OBJECT } from '../../src/queue/catalog.ts';
 import type { Queue } from '../../src/queue/queue.ts';
 import { EVERYTHING } from '../../src/queue/selection.ts';
 import { parseDomain } from '../../src/ubb/domain.ts';
@@ -19,6 +27,7 @@ import { openLocalLog } from '../../src/wal/local/local-log.ts';
 import { PageCache } from '../../src/wal/local/page-cache.ts';
 import { FORMAT_VERSION } from '../../src/wal/local/frame.ts';
 import { markedFirst } from '../../src/wal/local/segment.ts';
+import { AqTake, PLAIN_CONSUMER, PLAIN_TABLE } from '../support/aq-bench.ts';
 import { properties } from '../support/queue-values.ts';
 import { missingIn } from '../support/golden-space.ts';
 
@@ -87,6 +96,7 @@ try {
     ubbconfig: UBB,
     files: Object.fromEntries(files),
     queued,
+    beside: 2,
   };
   const path = freePath();
   writeFileSync(path, `${JSON.stringify(golden, null, 2)}\n`);
@@ -157,7 +167,47 @@ async function administer(): Promise<void> {
   engine.prepared.promise(work);
   engine.prepared.prepare(work, { transaction: { start: 1, serial: 1 }, tlog: '0123456789abcdef'.repeat(2) });
   engine.prepared.decideHeuristically(work.branch, false);
+  await consumers(engine);
   await engine.close();
+}
+
+/** A queue of the AQ dialect with two consumers: a message that one of them has had and is kept for, and the other has not. */
+async function consumers(engine: SpaceEngine): Promise<void> {
+  const value = { ...PLAIN_TABLE, multipleConsumers: true };
+  engine.define({ kind: 'defineObject', type: OBJECT.TABLE, name: 'TAB', value });
+  const aq = {
+    table: 'TAB',
+    type: AQ_TYPE.NORMAL,
+    retentionS: RETENTION_INFINITE,
+    comment: '',
+    consumer: null,
+  };
+  const define = (name: string, over: Partial<AqAttributes>): void => {
+    const attributes = { ...QUEUE_DEFAULTS, name, order: 'fifo', aq: { ...aq, ...over } };
+    engine.define({ kind: 'defineQueue', attributes });
+  };
+  define('AQ$_TAB_E', { type: AQ_TYPE.EXCEPTION, retentionS: 0 });
+  define('TABQ', {});
+  const queue = engine.space.queue('TABQ') as Queue;
+  for (const name of ['ONE', 'TWO']) {
+    const consumer = { ...PLAIN_CONSUMER, name, of: queue.number };
+    define(`TABQ:${name}`, { consumer });
+  }
+  const recipients = [...(queue.lanes ?? new Map<string, Queue>()).values()];
+  engine.aqEnqueue({
+    queue,
+    recipients,
+    properties: { ...properties({ type: 'CARRAY' }), aq: { enqueuedMs: 1_000_000_000_000 } },
+    delayS: 0,
+    expirationS: -1,
+    deviation: null,
+    persistent: true,
+    data: Buffer.from('of two consumers'),
+    work: null,
+  });
+  const take = new AqTake(queue, recipients[0] ?? queue, {});
+  engine.aqDequeue(take);
+  while (take.answer === null) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
 async function life(work: (ctx: Context) => Promise<void>): Promise<void> {

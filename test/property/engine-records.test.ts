@@ -174,7 +174,7 @@ function write(buffer: RecordBuffer, step: Step): { event: LoggedEvent; data: Ui
   };
   const data = event.properties.type === '' ? null : given;
   encodeEnqueued(buffer, event, data);
-  expect(event.place.length).toBe(enqueuedBytes(event.properties, data, event.timing === null));
+  expect(event.place.length).toBe(enqueuedBytes(event, data));
   return { event, data };
 }
 
@@ -229,7 +229,7 @@ function rowsOf(from: QueueSpace): unknown[] {
   const { messages, entries, details, places } = from;
   const rows: unknown[] = [];
   for (let row = 1; row <= messages.rowsMax; row++) {
-    const entry = messages.firstEntry.get(row);
+    const entry = messages.entry.get(row);
     const detail = entries.detail.get(entry);
     const corrid = from.corridOf(entry);
     const place = detail === 0 ? 0 : details.place.get(detail);

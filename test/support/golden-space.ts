@@ -17,6 +17,8 @@ export interface GoldenSpace {
   readonly files: Readonly<Record<string, string>>;
   /** By queue, in order: a text, or one and how often it is repeated. */
   readonly queued: Readonly<Record<string, readonly (string | readonly [string, number])[]>>;
+  /** Messages, one for each recipient, on queues of the AQ dialect. */
+  readonly beside?: number;
 }
 
 export const GOLDEN = join(import.meta.dirname, '../golden');

@@ -186,7 +186,7 @@ describe('a list of messages', () => {
 function entryOf(bench: Bench, msgid: Uint8Array): number {
   const { space } = bench.engine;
   for (let row = 1; row <= space.messages.rowsMax; row++) {
-    const entry = space.messages.isLive(row) ? space.messages.firstEntry.get(row) : 0;
+    const entry = space.messages.isLive(row) ? space.messages.entry.get(row) : 0;
     if (
       entry !== 0 &&
       Buffer.from(msgid).toString().endsWith(space.id(entry).counter.toString(16).padStart(12, '0'))

@@ -70,8 +70,16 @@ test('a whole one is restored', async () => {
 });
 
 test.each([
-  ['an older format', whole(block(), { ...HEAD, format: 1 }), /it has format 1, this program reads 2 and 3/],
-  ['a newer format', whole(block(), { ...HEAD, format: 4 }), /it has format 4, this program reads 2 and 3/],
+  [
+    'an older format',
+    whole(block(), { ...HEAD, format: 1 }),
+    /it has format 1, this program reads 2, 3 and 4/,
+  ],
+  [
+    'a newer format',
+    whole(block(), { ...HEAD, format: 5 }),
+    /it has format 5, this program reads 2, 3 and 4/,
+  ],
   [
     'a section of a newer one',
     [...whole(block()), section(99, Buffer.alloc(1))],

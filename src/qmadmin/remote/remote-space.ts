@@ -68,12 +68,13 @@ export class RemoteSpace implements SpacePort {
     }
   }
 
-  async createQueue({ name, ...members }: QueueAttributes): Promise<void> {
+  async createQueue({ name, aq: _aq, ...members }: QueueAttributes): Promise<void> {
     await this.ask(ADMIN.QCREATE, name, members);
   }
 
   async changeQueue(name: string, changes: QueueChanges): Promise<void> {
-    await this.ask(ADMIN.QCHANGE, name, { ...changes });
+    const { aq: _aq, ...members } = changes;
+    await this.ask(ADMIN.QCHANGE, name, members);
   }
 
   async destroyQueue(name: string, purge: boolean): Promise<number> {
@@ -138,7 +139,8 @@ function viewOf(members: Members): QueueView {
   if (!isQueueInfo(members)) throw unexpected();
   const info: QueueInfo = members;
   const { persistentMessages, pages, nonPersistentMessages, nonPersistentBytes } = info;
-  const attributes = picked(info, QUEUE_DEFAULTS);
+  const { aq, ...plain } = QUEUE_DEFAULTS;
+  const attributes = { ...picked(info, plain), aq };
   return { attributes, persistentMessages, pages, nonPersistentMessages, nonPersistentBytes };
 }
 
