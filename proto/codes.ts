@@ -163,12 +163,18 @@ export const OP = {
   COMMITAT: 26,
   /** What became of a transaction, by the id that BEGIN answered. */
   OUTCOME: 32,
+  /** Everything of the AQ dialect, by its verb (aq/verbs.ts). */
+  AQ: 33,
   /** Pushed by the daemon: a service request for this connection. */
   REQUEST: 64,
   /** Pushed by the daemon: it is about to close this connection; the text says why. */
   CLOSING: 65,
   /** Pushed by the daemon: an unsolicited message. */
   UNSOLICITED: 66,
+  /** Pushed by the daemon: a notification of the AQ dialect. */
+  AQNOTICE: 67,
+  /** Negative reply to an AQ request: an ERROR with the number of an AQ error. */
+  AQERROR: 126,
   /** Negative reply to any request. */
   ERROR: 127,
 } as const;

@@ -13,7 +13,7 @@ export function isMemberName(name: string): boolean {
   return name.length <= LIMIT.MEMBER_NAME && NAME.test(name);
 }
 
-/** Appends a map. Assumes names that may be sent, safe integers, and strings of at most 1,024 bytes. */
+/** Appends a map. Assumes names that may be sent, safe integers, and strings no longer than the reader takes. */
 export function writeMembers(writer: FrameWriter, members: Members): void {
   const entries = Object.entries(members);
   writer.map(entries.length);
@@ -33,8 +33,8 @@ function writeValue(writer: FrameWriter, value: MemberValue): void {
   }
 }
 
-/** Reads a map. */
-export function readMembers(cursor: Cursor, what: string): Members {
+/** Reads a map; its strings have at most `stringBytes` bytes. */
+export function readMembers(cursor: Cursor, what: string, stringBytes: number = LIMIT.STRING_BYTES): Members {
   const members: Record<string, MemberValue> = {};
   const count = cursor.map(what);
   if (count > LIMIT.MEMBERS) cursor.fail(`${what}: ${count} members, at most ${LIMIT.MEMBERS} allowed`);
@@ -43,18 +43,18 @@ export function readMembers(cursor: Cursor, what: string): Members {
     if (cursor.fault !== '') break;
     if (!isMemberName(name)) cursor.fail(`${what}: a name is letters and digits`);
     else if (Object.hasOwn(members, name)) cursor.fail(`${what}: ${name} stands twice`);
-    else members[name] = readValue(cursor, name);
+    else members[name] = readValue(cursor, name, stringBytes);
   }
   return members;
 }
 
-function readValue(cursor: Cursor, name: string): MemberValue {
+function readValue(cursor: Cursor, name: string, stringBytes: number): MemberValue {
   if (cursor.atBool()) return cursor.bool(name);
   if (cursor.atInt()) return cursor.int(name);
-  if (!cursor.atArray()) return cursor.str(name, LIMIT.STRING_BYTES);
+  if (!cursor.atArray()) return cursor.str(name, stringBytes);
   const values: string[] = [];
   for (let left = cursor.array(name); left > 0 && cursor.fault === ''; left--) {
-    values.push(cursor.str(name, LIMIT.STRING_BYTES));
+    values.push(cursor.str(name, stringBytes));
   }
   return values;
 }

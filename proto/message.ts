@@ -1,6 +1,8 @@
 // What travels, as typed values: one class of value per opcode. PROTOCOL.md gives the bytes; codec.ts and request.ts/reply.ts
 // translate. A typed request is structurally sound (types, lengths, ranges of integers); whether it makes sense is for the role.
+import type { AqErrorReply, AqNotice, AqReply, AqRequest } from './aq/message.ts';
 import type { OP } from './codes.ts';
+import type { Statistics } from './message-statistics.ts';
 
 /** A queue as the client names it: by names, or by a handle that BIND gave it on this connection. */
 export type QueueRef = number | QueueNames;
@@ -270,7 +272,8 @@ export type Request =
   | Suspend
   | Resume
   | CommitAt
-  | AskOutcome;
+  | AskOutcome
+  | AqRequest;
 
 /**
  * What decodeRequest and decodeReply give for bytes that are not a message of this protocol: a value, never a throw. `op` 0 is no
@@ -437,61 +440,9 @@ export type Reply =
   | AdminReply
   | DoneReply
   | ErrorReply
+  | AqReply
+  | AqErrorReply
+  | AqNotice
   | ServiceRequest
   | Unsolicited
   | Closing;
-
-/** What STAT answers; the only part of the protocol that travels as maps, because it is read by people. */
-export interface Statistics {
-  version: string;
-  lmid: string;
-  uptimeMs: number;
-  connections: number;
-  transactions: number;
-  spaces: SpaceStatistics[];
-  services: ServiceStatistics[];
-  forwarders: ForwarderStatistics[];
-}
-export interface SpaceStatistics {
-  name: string;
-  aliases: string[];
-  device: string;
-  /** 'open', or 'failed' after a log error. */
-  state: 'open' | 'failed' | 'not open';
-  messages: number;
-  bytes: number;
-  logBytes: number;
-  roomBytes: number;
-  batches: number;
-  records: number;
-  queues: QueueStatistics[];
-}
-export interface QueueStatistics {
-  name: string;
-  /** Messages on the queue: ready, delayed and locked; not those of open transactions. */
-  messages: number;
-  ready: number;
-  delayed: number;
-  locked: number;
-  bytes: number;
-  waiters: number;
-  enqueued: number;
-  dequeued: number;
-}
-export interface ServiceStatistics {
-  name: string;
-  servers: number;
-  outstanding: number;
-  completed: number;
-  failed: number;
-}
-export interface ForwarderStatistics {
-  srvgrp: string;
-  srvid: number;
-  queues: string[];
-  forwarded: number;
-  failed: number;
-  /** How many of it run, and how many begin with the daemon (MIN). Absent: an older daemon. */
-  running?: number;
-  instances?: number;
-}

@@ -1,6 +1,8 @@
 // Replies and pushed frames ↔ bytes: the positions of PROTOCOL.md §6. Owns their element counts. The functions write… append one frame of
 // the hot replies without an object for it; encodeReply takes any typed reply. Invariants as in request.ts: decoding never throws, data and
 // ids are views of the frame. Must not know what a reply means to its caller.
+import type { AqErrorReply, AqNotice, AqReply } from './aq/message.ts';
+import { readAqContent, writeAqContent } from './aq/wire.ts';
 import { LIMIT, OP, REPLY_BIT, TPERRNO } from './codes.ts';
 import { packValue, unpackValue } from './codec.ts';
 import { Cursor } from './cursor.ts';
@@ -60,16 +62,19 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.RESUME + REPLY_BIT]: 5,
   [OP.COMMITAT + REPLY_BIT]: 2,
   [OP.OUTCOME + REPLY_BIT]: 3,
+  [OP.AQ + REPLY_BIT]: 4,
   [OP.PING]: 2,
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
   [OP.UNSOLICITED]: 6,
+  [OP.AQNOTICE]: 4,
+  [OP.AQERROR]: 6,
   [OP.ERROR]: 5,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REPLY_ELEMENTS[op] ?? 0);
 /** Pushed and negative replies whose id may be 0, or not. */
-const MAY_HAVE_NO_ID: readonly number[] = [OP.ERROR, OP.UNSOLICITED];
+const MAY_HAVE_NO_ID: readonly number[] = [OP.ERROR, OP.AQERROR, OP.UNSOLICITED, OP.AQNOTICE];
 const cursor = new Cursor();
 
 /** Where a message's bytes lie inside a larger buffer, for writeDequeued. */
@@ -127,6 +132,21 @@ export function writeError(
   writer.end();
 }
 
+function encodeAqError(writer: FrameWriter, reply: AqErrorReply): void {
+  writer.begin(ELEMENTS[OP.AQERROR]!, OP.AQERROR, reply.id);
+  writer.int(reply.tperrno);
+  writer.int(reply.diagnostic);
+  writer.int(reply.aq);
+  writer.str(cut(reply.message));
+  writer.end();
+}
+
+function encodeAq(writer: FrameWriter, op: number, reply: AqReply | AqNotice): void {
+  writer.begin(ELEMENTS[op]!, op, reply.id);
+  writeAqContent(writer, reply);
+  writer.end();
+}
+
 /** Appends a CLOSING. The text is cut at 1,024 bytes. */
 export function writeClosing(writer: FrameWriter, message: string): void {
   writer.begin(3, OP.CLOSING, 0);
@@ -160,6 +180,12 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
       return reply.id === 0 ? writeHeartbeat(writer) : writeDone(writer, reply.op, reply.id);
     case OP.ERROR:
       return writeError(writer, reply.id, reply);
+    case OP.AQERROR:
+      return encodeAqError(writer, reply);
+    case OP.AQ:
+      return encodeAq(writer, OP.AQ + REPLY_BIT, reply);
+    case OP.AQNOTICE:
+      return encodeAq(writer, OP.AQNOTICE, reply);
     case OP.CLOSING:
       return writeClosing(writer, reply.message);
     case OP.REQUEST:
@@ -324,6 +350,12 @@ function decodeMembers(op: number, id: number): Reply | null {
       return { op: OP.PING, id };
     case OP.ERROR:
       return decodeError(id);
+    case OP.AQERROR:
+      return decodeAqError(id);
+    case OP.AQ + REPLY_BIT:
+      return { op: OP.AQ, id, ...readAqContent(cursor) };
+    case OP.AQNOTICE:
+      return { op: OP.AQNOTICE, id, ...readAqContent(cursor) };
     case OP.CLOSING:
       return { op: OP.CLOSING, id: 0, message: cursor.str('message', STRING) };
     case OP.REQUEST:
@@ -379,6 +411,13 @@ function decodeError(id: number): Reply {
   const tperrno = cursor.uint('tperrno', U32_MAX);
   const diagnostic = cursor.int('diagnostic');
   return { op: OP.ERROR, id, tperrno, diagnostic, message: cursor.str('message', STRING) };
+}
+
+function decodeAqError(id: number): Reply {
+  const tperrno = cursor.uint('tperrno', U32_MAX);
+  const diagnostic = cursor.int('diagnostic');
+  const aq = cursor.uint('aq', U32_MAX);
+  return { op: OP.AQERROR, id, tperrno, diagnostic, aq, message: cursor.str('message', STRING) };
 }
 
 function decodeServiceRequest(id: number): ServiceRequest {

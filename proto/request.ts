@@ -1,6 +1,7 @@
 // Requests ↔ frames: the positions of PROTOCOL.md §5, validated by hand. Owns the element counts of requests and what a frame that is none
 // gets. Invariants: decoding never throws and never keeps state between frames; bodies, msgids and corrids are views of the frame, which
 // whoever keeps them copies. Must not know whether a request makes sense.
+import { readAqRequest, writeAqRequest } from './aq/wire.ts';
 import { LIMIT, OP, PROTOCOL_VERSION, TPERRNO } from './codes.ts';
 import { Cursor } from './cursor.ts';
 import { readMembers, writeMembers } from './members.ts';
@@ -60,6 +61,7 @@ export const REQUEST_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.RESUME]: 3,
   [OP.COMMITAT]: 4,
   [OP.OUTCOME]: 3,
+  [OP.AQ]: 8,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REQUEST_ELEMENTS[op] ?? 0);
@@ -121,6 +123,8 @@ function decodeMembers(op: number, id: number): Request | null {
       return { op, id, qspace: cursor.str('qspace', STRING), qname: cursor.str('qname', STRING) };
     case OP.ADMIN:
       return decodeAdmin(id);
+    case OP.AQ:
+      return readAqRequest(cursor, id);
     default:
       return decodeRare(op, id);
   }
@@ -323,6 +327,9 @@ export function encodeRequest(writer: FrameWriter, request: Request): void {
       writer.str(request.qspace);
       writer.str(request.qname);
       writeMembers(writer, request.members);
+      break;
+    case OP.AQ:
+      writeAqRequest(writer, request);
       break;
     case OP.FORWARD:
     case OP.NOTIFY:

@@ -1,4 +1,4 @@
-// The map that STAT answers, checked member by member. Invariants: every member of message.ts's Statistics is there with its type; members
+// The map that STAT answers, checked member by member. Invariants: every member of message-statistics.ts's Statistics is there with its type; members
 // that this version does not know are dropped, so that a newer daemon may add some. Must not know where the numbers come from.
 import type {
   ForwarderStatistics,
@@ -6,7 +6,7 @@ import type {
   ServiceStatistics,
   SpaceStatistics,
   Statistics,
-} from './message.ts';
+} from './message-statistics.ts';
 
 type Raw = Record<string, unknown>;
 /** Reads one value of a list; undefined: it is not one. */

@@ -1,7 +1,8 @@
 // A context: what one thread of a Tuxedo client has [spec 3.1]. Owns joining and leaving. Invariants: after tpterm every call is TPEPROTO;
 // contexts made by fork() share the socket, which closes with the last.
 import { ADMIN, LIMIT, OP, OUTCOME, TPAUTH, TPERRNO, TPFLAG } from '../../proto/codes.ts';
-import type { Admin, AdminReply, Statistics } from '../../proto/message.ts';
+import type { Admin, AdminReply } from '../../proto/message.ts';
+import type { Statistics } from '../../proto/message-statistics.ts';
 import type { ServerInfo } from '../../proto/admin.ts';
 import { format } from 'node:util';
 import { aborted, onAbort, pause } from './abort-hub.ts';

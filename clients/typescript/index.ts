@@ -31,7 +31,7 @@ export type {
   MessageSelection,
   TransactionInfo,
 } from '../../proto/message-admin.ts';
-export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message.ts';
+export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message-statistics.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {
   type AdminAnswer,

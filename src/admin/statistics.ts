@@ -1,6 +1,11 @@
 // STAT: what the daemon knows of itself, as one answer. Counting is done where things happen; this only gathers.
 import { OP, TPERRNO } from '../../proto/codes.ts';
-import type { ForwarderStatistics, QueueStatistics, SpaceStatistics, Stat } from '../../proto/message.ts';
+import type { Stat } from '../../proto/message.ts';
+import type {
+  ForwarderStatistics,
+  QueueStatistics,
+  SpaceStatistics,
+} from '../../proto/message-statistics.ts';
 import type { Client } from '../atmi/client.ts';
 import { errorReply } from '../atmi/reply-port.ts';
 import type { Services } from '../atmi/services.ts';

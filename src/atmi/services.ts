@@ -5,7 +5,8 @@
 import type { Clock } from '../base/clock.ts';
 import { TimerQueue } from '../base/timer-queue.ts';
 import { JOINED_TX, OP, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
-import type { Forward, Return, ServiceStatistics } from '../../proto/message.ts';
+import type { Forward, Return } from '../../proto/message.ts';
+import type { ServiceStatistics } from '../../proto/message-statistics.ts';
 import type { Failure } from '../engine/request.ts';
 import { CallQueue } from './call-queue.ts';
 import type { Client } from './client.ts';

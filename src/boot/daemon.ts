@@ -7,6 +7,7 @@ import { DEFAULT_ADDRESS, LIMIT, TP_CMT, TPU } from '../../proto/codes.ts';
 import type { ReloadResult } from '../admin/reload.ts';
 import { AdminRequests } from '../admin/requests.ts';
 import { answerStat } from '../admin/statistics.ts';
+import { AqRole } from '../aq/role.ts';
 import { AtmiRequests } from '../atmi/requests.ts';
 import { Joins } from '../atmi/joins.ts';
 import { ServiceRules } from '../atmi/service-rules.ts';
@@ -328,6 +329,13 @@ export class Daemon {
       unsolicited: this.unsolicited,
       stat: answerStat.bind(null, statistics),
       admin: admin.handle.bind(admin),
+      aq: new AqRole({
+        spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
+        closedReason: (qspace) => tmqueue.findClosed(qspace)?.reason,
+        clock,
+        transactions,
+        ulog,
+      }),
     };
     const limits = {
       messageBytesMax,

@@ -1,6 +1,6 @@
 // The forwarders of a daemon: which line of the configuration each is of, and how lines that changed take the place of those before: the message
 // under way is done first. Invariant: of one line at most one server takes messages.
-import type { ForwarderStatistics } from '../../proto/message.ts';
+import type { ForwarderStatistics } from '../../proto/message-statistics.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
 import type { ForwardCounters } from '../tmqforward/forwarder.ts';
 import type { Tmqforward } from '../tmqforward/tmqforward.ts';

@@ -5,7 +5,7 @@ import type {
   QueueStatistics,
   SpaceStatistics,
   Statistics,
-} from '../../proto/message.ts';
+} from '../../proto/message-statistics.ts';
 
 export interface QueueRates extends QueueStatistics {
   readonly space: string;

@@ -4,7 +4,7 @@
 // when a forwarder ends, and starts and stops single ones by their id, also those above MIN [spec 6.4].
 import { assert } from '../base/assert.ts';
 import type { Deadline } from '../base/timer-queue.ts';
-import type { ForwarderStatistics } from '../../proto/message.ts';
+import type { ForwarderStatistics } from '../../proto/message-statistics.ts';
 import { Forwarder, type ForwardCounters, type ForwarderPorts, type ForwardTerms } from './forwarder.ts';
 import { Lives, type RestartTerms } from './lives.ts';
 

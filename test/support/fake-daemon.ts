@@ -321,6 +321,8 @@ export class FakeConnection {
         return this.send({ op, id, handle: this.handles.push(`${request.qspace}/${request.qname}`) - 1 });
       case OP.ADMIN:
         return this.send({ op, id, members: { count: 0 }, items: [] });
+      case OP.AQ:
+        return this.send({ op, id, members: {}, items: [] });
       case OP.PING:
         return this.send({ op, id });
       case OP.GOODBYE:

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { type Context, tpinit, type TpinitOptions } from '../../clients/typescript/index.ts';
-import type { QueueStatistics } from '../../proto/message.ts';
+import type { QueueStatistics } from '../../proto/message-statistics.ts';
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { LogFields, Ulog } from '../../src/base/ulog.ts';
 import { loadAgain } from '../../src/boot/configuration.ts';

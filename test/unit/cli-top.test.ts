@@ -1,6 +1,6 @@
 // What `tmqueue top` makes of two pictures: rates, order, and lines that fit the terminal.
 import { describe, expect, it } from 'vitest';
-import type { QueueStatistics, Statistics } from '../../proto/message.ts';
+import type { QueueStatistics, Statistics } from '../../proto/message-statistics.ts';
 import { snapshotOf, sortedQueues } from '../../src/cli/rates.ts';
 import { topLines } from '../../src/cli/top-view.ts';
 

@@ -162,7 +162,7 @@ describe('malformed replies', () => {
   });
 
   it('an unknown opcode leaves the connection', () => {
-    const body = Buffer.from('927e07', 'hex');
+    const body = Buffer.from('927d07', 'hex');
     expect(decodeReply({ bytes: body, start: 0, end: body.length })).toMatchObject({
       op: 0,
       id: 7,

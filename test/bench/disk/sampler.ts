@@ -4,7 +4,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { OP } from '../../../proto/codes.ts';
-import type { SpaceStatistics } from '../../../proto/message.ts';
+import type { SpaceStatistics } from '../../../proto/message-statistics.ts';
 import { markedFirst } from '../../../src/wal/local/segment.ts';
 import { LeanConnection } from '../load/connection.ts';
 import { BOUND, overshoot, type Count, type Sample } from './bound.ts';
