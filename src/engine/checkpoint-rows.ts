@@ -131,7 +131,13 @@ export class RowWriter {
     block.dueMs[at] = entries.dueMs.get(entry);
     block.typeCode[at] = messages.typeCode.get(row);
     block.priority[at] = messages.priority.get(row);
-    const hasMore = entries.corrid.get(entry) !== NONE || entries.detail.get(entry) !== NONE;
+    const { groups, exceptionNames } = this.space;
+    const hasMore =
+      entries.corrid.get(entry) !== NONE ||
+      entries.detail.get(entry) !== NONE ||
+      messages.copyOf(row) !== 0 ||
+      groups.of(entry) !== 0 ||
+      exceptionNames.has(entry);
     const dueBit = entries.dueClockOf(entry) === CLOCK.WALL ? BIT.DUE_ON_WALL : 0;
     block.bits[at] = dueBit | (hasMore ? this.takeExtra(entry) : 0);
     this.count++;

@@ -222,14 +222,16 @@ export class Endings {
     this.ref = Infinity;
   }
 
-  private readonly mayMove = (from: string | null): boolean =>
-    this.engine.journal.reserveSmall(moveBytes(from));
+  private readonly room = {
+    mayMove: (from: string | null): boolean => this.engine.journal.reserveSmall(moveBytes(from)),
+    later: (entry: number): void => this.engine.aqTerms.later(entry),
+  };
 
   /** What a small branch took goes back by the rules of a rollback [spec 2.6]. */
   giveBackAtOnce(branch: Branch, cause: Cause): void {
     const { engine } = this;
     const given = { ...engine.now(), cause, newId: () => engine.newId() };
-    engine.run({ kind: 'rollback', branch: branch.number, limit: Infinity, ...given, mayMove: this.mayMove });
+    engine.run({ kind: 'rollback', branch: branch.number, limit: Infinity, ...given, ...this.room });
   }
 
   /** The same of a large one, step by step. */
@@ -240,7 +242,7 @@ export class Endings {
       branch: branch.number,
       limit: 1,
       ...given,
-      mayMove: this.mayMove,
+      ...this.room,
     } as const;
     let done = 0;
     while (branch.locks > 0) {

@@ -12,6 +12,9 @@ import { ENTRY } from './tables.ts';
 const MS = 1000;
 /** How long an entry waits that ought to be given up or moved while the log has no room to say so. */
 const AGAIN_MS = 1000;
+/** Connections lost in a row are counted above the attempts, in the same column. */
+const LOSS = 2 ** 24;
+const LOSSES_MAX = 100;
 
 /** Times and room that a decision about entries needs. */
 export interface AqTerms {
@@ -20,6 +23,8 @@ export interface AqTerms {
   readonly wallMs: number;
   /** Sets aside the room for one move from the queue of this name, or for saying that an entry is done (null); false: there is none. */
   readonly mayMove: (from: string | null) => boolean;
+  /** There was no room for what has to become of the entry: it is looked at again when there is some. */
+  readonly later: (entry: number) => void;
 }
 
 /** The default exception queue of a queue table [oracle-aq 1.1]. */
@@ -81,9 +86,6 @@ export function giveBack(
   giveUp(space, entry, { reason: isLost ? REASON.DISCONNECT : REASON.MAX_RETRIES, attempts, terms, out });
 }
 
-/** Connections lost in a row are counted above the attempts, in the same column. */
-const LOSS = 2 ** 24;
-const LOSSES_MAX = 100;
 export function attemptsOf(retries: number): number {
   return retries % LOSS;
 }
@@ -92,42 +94,61 @@ function lossesOf(retries: number): number {
 }
 
 /** It cannot be delivered any more: it moves, or waits for the other recipients [oracle-aq 6.4]. */
-export function giveUp(
+function giveUp(
   space: QueueSpace,
   entry: number,
   given: { reason: Reason; attempts: number; terms: AqTerms; out: EventSink },
 ): void {
-  const { terms, out, attempts } = given;
+  const { terms, out } = given;
   const queue = space.queueOf(entry);
-  const id = space.id(entry);
-  const persistent = space.isPersistent(entry);
-  if (!terms.mayMove(queue.parent === null ? queue.attributes.name : null)) {
-    // No room to log it: another attempt, later, is the only thing that loses nothing.
-    const { retries } = space.entries;
-    out.push({ kind: 'retried', id, persistent, retries: retries.get(entry), dueMs: terms.nowMs + AGAIN_MS });
-    return;
-  }
-  if (queue.parent === null) return moveToException(space, entry, given);
-  out.push({ kind: 'retried', id, persistent, retries: attempts, dueMs: 0 });
-  const atMs = terms.wallMs;
-  out.push({ kind: 'finished', id, persistent, how: FINISHED.EXHAUSTED, untilMs: Infinity, atMs });
+  if (terms.mayMove(queue.parent === null ? queue.attributes.name : null)) return leave(space, entry, given);
+  // No room to log it: another attempt, later, is the only thing that loses nothing.
+  const retries = space.entries.retries.get(entry);
+  const dueMs = terms.nowMs + AGAIN_MS;
+  out.push({ kind: 'retried', id: space.id(entry), persistent: space.isPersistent(entry), retries, dueMs });
 }
 
-/** Its time is over: it moves once, and its other recipients lose it too as their time comes, which is now. */
+/** Its time is over. */
 export function expire(
   space: QueueSpace,
   entry: number,
   { terms, out }: { terms: AqTerms; out: EventSink },
 ): void {
-  const reason = REASON.TIME_EXPIRATION;
-  const isMoved = [...ringOf(space, entry)].some(
-    (one) => one !== entry && space.queueOf(one).parent === null,
-  );
   const queue = space.queueOf(entry);
-  if (!isMoved && terms.mayMove(homeOf(queue).attributes.name))
-    return moveToException(space, entry, { reason, terms, out });
+  if (!terms.mayMove(queue.parent === null ? queue.attributes.name : null)) {
+    // Nobody gets it meanwhile.
+    out.push({ kind: 'held', entry });
+    return terms.later(entry);
+  }
+  const attempts = attemptsOf(space.entries.retries.get(entry));
+  return leave(space, entry, { reason: REASON.TIME_EXPIRATION, attempts, terms, out });
+}
+
+/** A message of one recipient moves; of several, this one's part in it is over, and `finish` moves it once when all are done. */
+function leave(
+  space: QueueSpace,
+  entry: number,
+  given: { reason: Reason; attempts: number; terms: AqTerms; out: EventSink },
+): void {
+  const { reason, attempts, terms, out } = given;
+  if (space.queueOf(entry).parent === null) return moveToException(space, entry, given);
+  const id = space.id(entry);
   const persistent = space.isPersistent(entry);
-  out.push({ kind: 'removed', id: space.id(entry), persistent, reason: REMOVAL.EXPIRED });
+  const why = MARKS.get(reason) ?? 0;
+  out.push({ kind: 'retried', id, persistent, retries: attempts + why * LOSS, dueMs: 0 });
+  const atMs = terms.wallMs;
+  out.push({ kind: 'finished', id, persistent, how: FINISHED.EXHAUSTED, untilMs: Infinity, atMs });
+}
+
+/** Why an entry was given up stands where connections lost are counted, above what they come to; none: too many attempts. */
+const MARKS: ReadonlyMap<Reason, number> = new Map([
+  [REASON.DISCONNECT, LOSSES_MAX],
+  [REASON.TIME_EXPIRATION, LOSSES_MAX + 1],
+]);
+function reasonOf(retries: number): Reason {
+  const mark = lossesOf(retries);
+  for (const [reason, one] of MARKS) if (one === mark) return reason;
+  return REASON.MAX_RETRIES;
 }
 
 /** Where the message goes: to the exception queue that it names if that is there, else to the default one of its table. */
@@ -169,27 +190,21 @@ function exceptionQueueOf(space: QueueSpace, entry: number, home: Queue): Queue 
   return space.queue(defaultExceptionQueue(home.attributes.aq?.table ?? ''));
 }
 
-/** Of a message whose recipients are all done: one that was given up moves, the others go. */
+/** Of a message whose recipients are all done: one that was given up moves, the others that were go, at once. */
 export function finish(
   space: QueueSpace,
   entry: number,
   { terms, out }: { terms: AqTerms; out: EventSink },
 ): void {
-  if (space.entries.state.get(entry) !== ENTRY.EXHAUSTED || isWanted(space, entry)) return;
-  const isMoved = [...ringOf(space, entry)].some((one) => space.queueOf(one).parent === null);
-  const others = [...ringOf(space, entry)].filter(
-    (one) => one !== entry && space.entries.state.get(one) === ENTRY.EXHAUSTED,
-  );
-  for (const one of others) {
+  const { entries } = space;
+  if (entries.state.get(entry) !== ENTRY.EXHAUSTED || isWanted(space, entry)) return;
+  if (!terms.mayMove(homeOf(space.queueOf(entry)).attributes.name)) return terms.later(entry);
+  for (const one of ringOf(space, entry)) {
+    if (one === entry || entries.state.get(one) !== ENTRY.EXHAUSTED) continue;
     const persistent = space.isPersistent(one);
     out.push({ kind: 'removed', id: space.id(one), persistent, reason: REMOVAL.SETTLED });
   }
-  if (isMoved) {
-    const persistent = space.isPersistent(entry);
-    out.push({ kind: 'removed', id: space.id(entry), persistent, reason: REMOVAL.SETTLED });
-  } else if (terms.mayMove(homeOf(space.queueOf(entry)).attributes.name)) {
-    moveToException(space, entry, { reason: REASON.MAX_RETRIES, terms, out });
-  }
+  moveToException(space, entry, { reason: reasonOf(entries.retries.get(entry)), terms, out });
 }
 
 /** Whether a transaction locked it without consuming it. */

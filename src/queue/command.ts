@@ -104,6 +104,8 @@ export interface RollbackCommand {
    * none, and the message stays with its queue for now.
    */
   readonly mayMove: (from: string | null) => boolean;
+  /** As AqTerms has it. */
+  readonly later: (entry: number) => void;
 }
 
 /** The branch, which is marked as prepared already, says what it holds. */

@@ -105,7 +105,7 @@ class Harness {
     const { number } = branch;
     const now = { nowMs: this.now, wallMs: this.now };
     const cause = { reason: REASON.FAILURE, code: index, rcode: -index };
-    const moves = { limit: Infinity, cause, newId: () => this.newId(), mayMove: () => true };
+    const moves = { limit: Infinity, cause, newId: () => this.newId(), mayMove: () => true, later: () => {} };
     this.run(
       commit ? { kind: 'commit', branch: number } : { kind: 'rollback', branch: number, ...now, ...moves },
     );

@@ -174,7 +174,9 @@ export class AqDequeues {
   private take(request: AqDequeueRequest, found: readonly AqMessage[]): void {
     this.leave(request);
     request.taken(found, this.batchOf(request));
-    if (this.engine.needsSettling) this.engine.settle();
+    // What is kept goes when its time is over.
+    const isKept = request.queue.attributes.aq?.retentionS !== 0;
+    if (isKept || this.engine.needsSettling) this.engine.settle();
   }
 
   /** What a consumer outside a transaction is told waits for its removal; in one, for what it read. */
