@@ -34,6 +34,8 @@ export const AQ_LIMIT = {
   CALLBACK: 4000,
   /** Attributes of an object payload. */
   ATTRIBUTES: 900,
+  /** Bytes of the JSON text of a user property. */
+  USER_PROPERTY: 4000,
   /** Messages of one array operation. */
   ARRAY: 65_535,
 } as const;

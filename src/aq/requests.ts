@@ -51,7 +51,8 @@ export class AqRequests {
     return handler(new AqAsked(client, { ...request, qspace, qname: named.name }, space));
   }
 
-  private find(qspace: string): AqSpace | undefined {
+  /** By an alias, or by its own name. */
+  find(qspace: string): AqSpace | undefined {
     const spaces = this.ports.spaces();
     return (
       spaces.find(({ aliases }) => aliases.includes(qspace)) ?? spaces.find(({ name }) => name === qspace)

@@ -1,12 +1,18 @@
-// The AQ role as the daemon has it: its rooms put together, and what ends with a client.
+// The AQ role as the daemon has it: its rooms put together, what ends with a client, and what is seen to from time to time.
 import type { Ack } from '../../proto/message.ts';
 import type { AqRequest } from '../../proto/aq/message.ts';
-import type { AqSpace } from './space.ts';
 import type { Client } from '../atmi/client.ts';
 import type { Transactions } from '../atmi/transactions.ts';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
+import { sweepLanes } from './operations/lanes.ts';
+import { operationHandlers } from './operations/handlers.ts';
 import { AqRequests } from './requests.ts';
+import { Sessions } from './sessions.ts';
+import type { AqSpace } from './space.ts';
+
+/** How often the queue monitor looks for what nobody needs any more, in milliseconds. */
+const MONITOR_MS = 30_000;
 
 export interface AqPorts {
   /** Open queue spaces, also those that are open for administration alone. */
@@ -16,14 +22,28 @@ export interface AqPorts {
   readonly clock: Clock;
   readonly transactions: Transactions;
   readonly ulog: Ulog;
+  /** Bytes of a message's data at most. */
+  readonly messageBytesMax: number;
 }
 
 export class AqRole {
+  private readonly ports: AqPorts;
   private readonly requests: AqRequests;
+  private monitor: Timer | null = null;
 
   constructor(ports: AqPorts) {
-    const { spaces, closedReason } = ports;
-    this.requests = new AqRequests({ spaces, closedReason, handlers: [] });
+    const { clock, transactions, messageBytesMax } = ports;
+    this.ports = ports;
+    const find = (qspace: string): AqSpace | undefined => this.requests.find(qspace);
+    const operations = operationHandlers({
+      transactions,
+      sessions: new Sessions(),
+      monoMs: () => clock.monoMs(),
+      bytesMax: messageBytesMax,
+      find,
+    });
+    this.requests = new AqRequests({ ...ports, handlers: [operations] });
+    this.watch();
   }
 
   handle(client: Client, request: AqRequest): void {
@@ -33,4 +53,18 @@ export class AqRole {
   acknowledged(_client: Client, _ack: Ack): void {}
 
   gone(_client: Client): void {}
+
+  /** The daemon stops. */
+  close(): void {
+    this.monitor?.cancel();
+    this.monitor = null;
+  }
+
+  private watch(): void {
+    const { clock, spaces } = this.ports;
+    this.monitor = clock.setTimer(clock.monoMs() + MONITOR_MS, () => {
+      for (const { engine } of spaces()) if (engine.journal.failure === null) sweepLanes(engine);
+      this.watch();
+    });
+  }
 }

@@ -88,6 +88,7 @@ export class Daemon {
   private readonly transactions: Transactions;
   private readonly services: Services;
   private readonly unsolicited: UnsolicitedMessages;
+  private aq: AqRole | null = null;
   private readonly devices: Devices;
   private readonly hosted: HostedDevices;
   private readonly timers: TimerQueue;
@@ -329,13 +330,14 @@ export class Daemon {
       unsolicited: this.unsolicited,
       stat: answerStat.bind(null, statistics),
       admin: admin.handle.bind(admin),
-      aq: new AqRole({
+      aq: (this.aq = new AqRole({
         spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
         closedReason: (qspace) => tmqueue.findClosed(qspace)?.reason,
         clock,
         transactions,
         ulog,
-      }),
+        messageBytesMax,
+      })),
     };
     const limits = {
       messageBytesMax,
@@ -385,6 +387,7 @@ export class Daemon {
     this.devices.close();
     this.services.close();
     this.unsolicited.close();
+    this.aq?.close();
     this.timers.close();
   }
 }

@@ -55,7 +55,7 @@ export interface AqProperties {
   readonly originalMsgid?: string;
   /** Its payload's object type, or JSON; not there: RAW. */
   readonly payloadType?: string;
-  /** Any value that msgpack can carry, as it was given: in base 64. */
+  /** Any value, as the JSON text that was given. */
   readonly userProperty?: string;
   /** The group: number of its first member's id, within the epoch; only of TRANSACTIONAL tables. */
   readonly group?: number;

@@ -9,7 +9,7 @@ import type { Queue } from './queue.ts';
 import type { QueueSpace } from './space.ts';
 import { ENTRY, RECIPIENTS_MAX } from './tables.ts';
 
-/** An agent as a key: equal for equal agents [oracle-aq 2.1]. Names are upper case here already. */
+/** An agent as a key: equal for equal agents [oracle-aq 2.1]. */
 export function agentKey({ name, address, protocol }: AqAgent): string {
   return `${name}\0${address}\0${protocol}`;
 }

@@ -49,6 +49,7 @@ export class AqTake extends AqDequeueRequest {
   readonly navigation: number;
   readonly deliveryMode: number;
   readonly size: number;
+  readonly bytesMax = Infinity;
   readonly work: Work | null;
   readonly session: AqSession;
   readonly wait: boolean;

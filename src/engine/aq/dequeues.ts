@@ -16,6 +16,8 @@ import { failure, fault, type AqDequeueRequest, type AqMessage, type AqRefusal }
 import { MODE, Scan } from './scan.ts';
 import { Watches } from './watches.ts';
 
+/** What an answer says of a message beside its data, at most: its properties. */
+const ITEM_BYTES = 1024;
 /** AQ error numbers [oracle-aq 15.2]. */
 const FAULT = { DISABLED: 25_226, NO_MESSAGE: 25_228, NO_SUCH_ID: 25_263 } as const;
 /** States of a message [oracle-aq 3.2]. */
@@ -186,7 +188,9 @@ export class AqDequeues {
 
   /** Waits only when data has to be read from the log, or so much was passed over that others should have a turn. */
   private *collect(request: AqDequeueRequest, scan: Scan): Steps<AqMessage[]> {
+    const { space } = this.engine;
     const found: AqMessage[] = [];
+    let bytes = 0;
     while (found.length < request.size && request.cancelled === null) {
       const entry = scan.next();
       if (entry === NONE && !scan.paused) break;
@@ -194,6 +198,8 @@ export class AqDequeues {
         yield this.engine.nextTurn();
         continue;
       }
+      bytes += space.messages.length.get(space.entries.message.get(entry)) + ITEM_BYTES;
+      if (found.length > 0 && bytes > request.bytesMax) break;
       if (request.mode !== MODE.BROWSE && !this.engine.hasSlot(request.work))
         throw new UnreadableError(QME.QMESYSTEM);
       const record = this.recordOf(entry) ?? ((yield this.fetch(request, entry)) as Uint8Array | null);

@@ -73,6 +73,8 @@ export abstract class AqDequeueRequest {
   /** Which kinds of messages: bit 1 persistent, bit 2 buffered. */
   abstract readonly deliveryMode: number;
   abstract readonly size: number;
+  /** Of more than one message no more is taken than has this many bytes. */
+  abstract readonly bytesMax: number;
   abstract readonly work: Work | null;
   /** Navigation state of this client on this lane. */
   abstract readonly session: AqSession;
