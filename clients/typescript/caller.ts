@@ -4,6 +4,8 @@
 import { LIMIT, OP, QME, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import { tooLargeText } from '../../proto/frame.ts';
 import type { QctlIn, QueueNames, Reply, TypedData } from '../../proto/message.ts';
+import type { AqReply } from '../../proto/aq/message.ts';
+import { Aq, type AqQuestion } from './aq/aq.ts';
 import { checkTypeNames, fromWire, type Received, toWire } from './buffer.ts';
 import { Descriptors, type Outstanding } from './descriptors.ts';
 import { TpError } from './error.ts';
@@ -284,6 +286,24 @@ export abstract class Caller {
   /** A queue in words. `T` is what its messages hold; it is not checked. */
   queue<T = unknown>(qspace: string, qname: string): Queue<T> {
     return new Queue<T>(this.scope(), qspace, qname);
+  }
+
+  /**
+   * The AQ dialect [docs/aq.md].
+   * @param qspace the queue space whose queues are named without a schema; '' = all names have one
+   */
+  aq(qspace = ''): Aq {
+    return new Aq(qspace, (question) => this.askAq(question));
+  }
+
+  private async askAq({ operation, signal, ...asked }: AqQuestion): Promise<AqReply> {
+    const tx = this.txFor(operation, 0);
+    const request = { op: OP.AQ, id: 0, tx: tx?.number ?? 0, ...asked } as const;
+    const call = new PlainCall({ operation, request, tx, signal });
+    call.owner = this.owner;
+    const reply = await this.session.submit(call).promise;
+    if (reply.op === OP.AQ) return reply;
+    throw new TpError({ tperrno: TPERRNO.TPESYSTEM, operation, text: 'no answer' });
   }
 
   private scope(): Scope {

@@ -22,7 +22,14 @@ const UNSENT_BYTES_MAX = 1024 * 1024;
 /** Places in flight that waiting dequeues and calls leave free, so that the request that would end their waiting can be sent. */
 const RESERVED_PLACES = 16;
 /** Requests that wait at the daemon and may be cancelled there [PROTOCOL 7]. */
-const CANCELLABLE: ReadonlySet<number> = new Set([OP.DEQUEUE, OP.CALL, OP.PRIOCALL, OP.NOTIFY, OP.ADMIN]);
+const CANCELLABLE: ReadonlySet<number> = new Set([
+  OP.DEQUEUE,
+  OP.CALL,
+  OP.PRIOCALL,
+  OP.NOTIFY,
+  OP.ADMIN,
+  OP.AQ,
+]);
 /** How long the end of a connection waits for GOODBYE's answer. */
 const GOODBYE_MS = 1000;
 const NO_BYTES = Buffer.alloc(0);

@@ -25,7 +25,7 @@ export interface TpErrorInit {
 
 /** A failed call. */
 export class TpError extends Error {
-  override readonly name = 'TpError';
+  override readonly name: string = 'TpError';
   readonly tperrno: number;
   /** QME value when tperrno is TPEDIAGNOSTIC, else 0. */
   readonly diagnostic: number;

@@ -32,6 +32,12 @@ export type {
   TransactionInfo,
 } from '../../proto/message-admin.ts';
 export type { QueueStatistics, SpaceStatistics, Statistics } from '../../proto/message-statistics.ts';
+export { DBMS_AQ, DBMS_AQADM } from '../../proto/aq/constants.ts';
+export { AqAdmin, type QueueTableOptions, type AqQueueOptions, type SubscriberOptions } from './aq/admin.ts';
+export { Aq } from './aq/aq.ts';
+export { AqError } from './aq/error.ts';
+export type { AqAgentLike, AqMessage, AqMessageOptions } from './aq/message.ts';
+export { AqQueue, type DeqOptions, type EnqOptions } from './aq/queue.ts';
 export { type Address, parseAddress, parseAddresses } from './address.ts';
 export {
   type AdminAnswer,

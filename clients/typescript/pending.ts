@@ -1,6 +1,8 @@
 // A call that has been made and not answered. Owns its promise, its abort signal, and how an answer becomes a result or a TpError. Invariants:
 // a call is settled exactly once; an aborted call that was already sent is cancelled at the daemon and settled by its own answer, so a
 // message that was taken is never lost to the race. Must not know sockets; whoever carries it is a port.
+import type { AqErrorReply } from '../../proto/aq/message.ts';
+import { AQ } from '../../proto/aq/verbs.ts';
 import { ADMIN, OP, QME, TPERRNO, TPFLAG, TPQ } from '../../proto/codes.ts';
 import type {
   Ack,
@@ -15,6 +17,7 @@ import type {
 } from '../../proto/message.ts';
 import { type Abortable, offAbort, onAbort } from './abort-hub.ts';
 import { fromWire, ownBytes, rawFromWire, type Received } from './buffer.ts';
+import { AqError } from './aq/error.ts';
 import { TpError } from './error.ts';
 import { fillCtl, type TPQCTL } from './tpqctl.ts';
 
@@ -88,7 +91,7 @@ export abstract class PendingCall<T = unknown> implements Abortable {
   /** The daemon's answer. */
   answer(reply: Reply): void {
     if (this.settled) return;
-    if (reply.op === OP.ERROR) {
+    if (reply.op === OP.ERROR || reply.op === OP.AQERROR) {
       this.fail(this.errorOf(reply));
       return;
     }
@@ -132,23 +135,18 @@ export abstract class PendingCall<T = unknown> implements Abortable {
 
   protected abstract succeed(reply: Reply): void;
 
-  protected errorOf(reply: ErrorReply): TpError {
+  protected errorOf(reply: ErrorReply | AqErrorReply): TpError {
     const { tperrno, diagnostic, message } = reply;
     const cause =
       tperrno === TPERRNO.TPGOTSIG && this.signal?.aborted === true ? this.signal.reason : undefined;
     const outcomeUnknown = this.leavesOpen(reply);
-    return new TpError({
-      tperrno,
-      diagnostic,
-      operation: this.operation,
-      text: message,
-      cause,
-      outcomeUnknown,
-    });
+    const { operation } = this;
+    const init = { tperrno, diagnostic, operation, text: message, cause, outcomeUnknown };
+    return reply.op === OP.AQERROR ? new AqError(init, reply.aq) : new TpError(init);
   }
 
   /** Whether the daemon answered that it does not know: its log failed under the request, or a commit ran out of time [PROTOCOL 8.1]. */
-  private leavesOpen({ tperrno, diagnostic }: ErrorReply): boolean {
+  private leavesOpen({ tperrno, diagnostic }: ErrorReply | AqErrorReply): boolean {
     if (!this.changesSomething()) return false;
     if (diagnostic === QME.QMESYSTEM) return true;
     const { op } = this.request;
@@ -163,6 +161,7 @@ export abstract class PendingCall<T = unknown> implements Abortable {
     if (request.op === OP.COMMIT || request.op === OP.COMMITAT) return true;
     if (request.op === OP.ADMIN) return !READING_VERBS.includes(request.verb);
     if (request.op === OP.NOTIFY || request.op === OP.BROADCAST) return true;
+    if (request.op === OP.AQ) return this.tx === null && !READING_AQ.includes(request.verb);
     if (request.op === OP.ENQUEUE || request.op === OP.CALL || request.op === OP.PRIOCALL) {
       return this.tx === null;
     }
@@ -196,6 +195,9 @@ const READING_VERBS: readonly number[] = [
   ADMIN.TRANLIST,
 ];
 
+/** Verbs of AQ that change nothing. */
+const READING_AQ: readonly number[] = [AQ.LISTEN, AQ.QUEUE_SUBSCRIBERS];
+
 /** A request whose answer is passed on as it is. */
 export class PlainCall extends PendingCall<Reply> {
   protected override succeed(reply: Reply): void {
@@ -218,7 +220,7 @@ export class EnqueueCall extends PendingCall<void> {
     this.resolve();
   }
 
-  protected override errorOf(reply: ErrorReply): TpError {
+  protected override errorOf(reply: ErrorReply | AqErrorReply): TpError {
     noteDiagnostic(this.ctl, reply);
     return super.errorOf(reply);
   }
@@ -240,7 +242,7 @@ export class DequeueCall extends PendingCall<Received> {
     this.resolve(this.raw ? rawFromWire(reply.body) : fromWire(reply.body));
   }
 
-  protected override errorOf(reply: ErrorReply): TpError {
+  protected override errorOf(reply: ErrorReply | AqErrorReply): TpError {
     noteDiagnostic(this.ctl, reply);
     return super.errorOf(reply);
   }
@@ -259,14 +261,18 @@ export function isUntimed(request: AnsweredRequest): boolean {
 /** They are answered when all is done, which may be long. */
 const LONG_VERBS: ReadonlySet<number> = new Set([ADMIN.QPURGE, ADMIN.QREDRIVE, ADMIN.MSGCHANGE]);
 
+/** Verbs of AQ that wait: a stop for open transactions. */
+const WAITING_AQ: ReadonlySet<number> = new Set([AQ.DEQUEUE, AQ.LISTEN, AQ.STOP_QUEUE]);
+
 function isParking(request: AnsweredRequest): boolean {
   if (request.op === OP.DEQUEUE) return ((request.ctl?.flags ?? 0) & TPQ.TPQWAIT) !== 0;
   if (request.op === OP.ADMIN) return LONG_VERBS.has(request.verb);
+  if (request.op === OP.AQ) return WAITING_AQ.has(request.verb) && request.members['wait'] !== 0;
   if (request.op === OP.NOTIFY) return (request.flags & TPFLAG.TPACK) !== 0;
   return request.op === OP.CALL || request.op === OP.PRIOCALL;
 }
 
-function noteDiagnostic(ctl: TPQCTL | null, reply: ErrorReply): void {
+function noteDiagnostic(ctl: TPQCTL | null, reply: ErrorReply | AqErrorReply): void {
   if (ctl !== null && reply.tperrno === TPERRNO.TPEDIAGNOSTIC) ctl.diagnostic = reply.diagnostic;
 }
 

@@ -100,7 +100,10 @@ const OPERATIONAL: readonly (readonly [number, string])[] = [
   [25_230, 'wait is a number of seconds, 0 or more, or FOREVER'],
   [25_231, 'a queue with many consumers needs consumer_name'],
   [25_232, 'a recipient is named twice'],
-  [25_233, 'navigation is FIRST_MESSAGE, NEXT_MESSAGE, NEXT_TRANSACTION, or one of their two forms over groups'],
+  [
+    25_233,
+    'navigation is FIRST_MESSAGE, NEXT_MESSAGE, NEXT_TRANSACTION, or one of their two forms over groups',
+  ],
   [25_234, 'NEXT_TRANSACTION is for queues whose table groups by transaction'],
   [25_235, 'the transaction group is at its end: go on with NEXT_TRANSACTION'],
   [25_237, 'this navigation is not possible here: begin with FIRST_MESSAGE'],

@@ -6,20 +6,11 @@ export const AQ = {
   ENQUEUE: 1,
   DEQUEUE: 2,
   LISTEN: 3,
-  REGISTER: 4,
-  UNREGISTER: 5,
-  POST: 6,
-  BIND_AGENT: 7,
-  UNBIND_AGENT: 8,
   // DBMS_AQADM: queue tables [oracle-aq 5.1].
   CREATE_QUEUE_TABLE: 32,
-  ALTER_QUEUE_TABLE: 33,
   DROP_QUEUE_TABLE: 34,
-  MIGRATE_QUEUE_TABLE: 35,
-  PURGE_QUEUE_TABLE: 36,
   // Queues [5.2].
   CREATE_QUEUE: 40,
-  CREATE_NP_QUEUE: 41,
   ALTER_QUEUE: 42,
   START_QUEUE: 43,
   STOP_QUEUE: 44,
@@ -29,29 +20,6 @@ export const AQ = {
   ALTER_SUBSCRIBER: 51,
   REMOVE_SUBSCRIBER: 52,
   QUEUE_SUBSCRIBERS: 53,
-  // Propagation [5.5].
-  SCHEDULE_PROPAGATION: 60,
-  ALTER_PROPAGATION_SCHEDULE: 61,
-  ENABLE_PROPAGATION_SCHEDULE: 62,
-  DISABLE_PROPAGATION_SCHEDULE: 63,
-  UNSCHEDULE_PROPAGATION: 64,
-  VERIFY_QUEUE_TYPES: 65,
-  // Agents and privileges [5.6].
-  CREATE_AQ_AGENT: 70,
-  ALTER_AQ_AGENT: 71,
-  DROP_AQ_AGENT: 72,
-  ENABLE_DB_ACCESS: 73,
-  DISABLE_DB_ACCESS: 74,
-  GRANT_QUEUE_PRIVILEGE: 75,
-  REVOKE_QUEUE_PRIVILEGE: 76,
-  GRANT_SYSTEM_PRIVILEGE: 77,
-  REVOKE_SYSTEM_PRIVILEGE: 78,
-  // Everything else of chapter 5.
-  OTHER: 90,
-  /** A page of a listing [oracle-aq 9]: the member `view` names it. */
-  VIEW: 100,
-  /** Between daemons: what propagation delivers [oracle-aq 11]. */
-  DELIVER: 110,
 } as const;
 export type AqVerb = (typeof AQ)[keyof typeof AQ];
 

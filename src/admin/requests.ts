@@ -402,6 +402,10 @@ function list({ engine }: NamedSpace, { after = '', limit = LIMIT.PAGE_DEFAULT }
 /** Finds the queue that the request names. */
 function onQueue({ request, space }: Asked, work: (queue: Queue) => Outcome): Outcome {
   const queue = space.engine.space.queue(request.qname);
+  if (queue?.isAq === true && request.verb !== ADMIN.QINFO)
+    return invalid(
+      `queue ${request.qname} of ${space.name} is one of the AQ dialect: it is administered by the requests of that`,
+    );
   if (queue !== undefined) return work(queue);
   const message = `there is no queue ${request.qname} in queue space ${space.name}`;
   return { failure: QME.QMEBADQUEUE, message, batch: space.engine.space.namesBatch };

@@ -11,7 +11,7 @@ const RESERVED_PREFIX = 'AQ$_';
 export function agentFault({ name, address, protocol }: AqAgent): AqRefused | null {
   const shown = JSON.stringify(name);
   if (name === '' && address === '') return aqError(24_047, 'an agent has a name, an address, or both');
-  if (utf8Bytes(name) > AQ_LIMIT.AGENT_NAME || /[\0-\x1f]/.test(name))
+  if (utf8Bytes(name) > AQ_LIMIT.AGENT_NAME || /\p{Cc}/u.test(name))
     return aqError(
       24_047,
       `agent ${shown}: a name has at most ${AQ_LIMIT.AGENT_NAME} bytes, and no control characters`,

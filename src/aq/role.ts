@@ -5,6 +5,7 @@ import type { Client } from '../atmi/client.ts';
 import type { Transactions } from '../atmi/transactions.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Ulog } from '../base/ulog.ts';
+import { adminHandlers } from './admin/handlers.ts';
 import { sweepLanes } from './operations/lanes.ts';
 import { operationHandlers } from './operations/handlers.ts';
 import { AqRequests } from './requests.ts';
@@ -42,7 +43,7 @@ export class AqRole {
       bytesMax: messageBytesMax,
       find,
     });
-    this.requests = new AqRequests({ ...ports, handlers: [operations] });
+    this.requests = new AqRequests({ ...ports, handlers: [operations, adminHandlers(ports)] });
     this.watch();
   }
 

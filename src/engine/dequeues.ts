@@ -35,7 +35,9 @@ export class Dequeues {
   /** `isCurrent`: its queue is known to be up to date. */
   begin(request: DequeueRequest, isCurrent: boolean): void {
     const queue = this.engine.space.queue(request.qname);
-    if (queue === undefined) return request.refused(QME.QMEBADQUEUE, this.engine.space.namesBatch);
+    // A queue has one dialect [DESIGN 9].
+    if (queue === undefined || queue.isAq)
+      return request.refused(QME.QMEBADQUEUE, this.engine.space.namesBatch);
     if (this.engine.endings.isHeld(queue)) return this.awaitEnding(request, queue);
     return this.attempt(request, queue, isCurrent);
   }

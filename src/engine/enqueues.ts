@@ -55,7 +55,8 @@ export class Enqueues {
     const { space, endings } = this.engine;
     const { work, terms, properties, data } = request;
     const queue = space.queue(request.qname);
-    if (queue === undefined) return { ...refusal(QME.QMEBADQUEUE), batch: space.namesBatch };
+    // A queue has one dialect [DESIGN 9].
+    if (queue === undefined || queue.isAq) return { ...refusal(QME.QMEBADQUEUE), batch: space.namesBatch };
     // Where the message that it names stands, or whether, is known when the ending is over. Nothing else here depends on it.
     if (endings.isHeld(queue) && terms?.position instanceof Uint8Array) return LATER;
     const code = this.checkTerms(queue, request);

@@ -109,7 +109,7 @@ export class DequeueJob extends DequeueRequest implements Pending {
       case QME.QMESHARE:
         return `dequeue from ${where} is paused by the administrator`;
       case QME.QMEBADQUEUE:
-        return `there is no queue ${this.qname} in queue space ${this.target.served.name}`;
+        return noQueue(this.target.served, this.qname);
       case QME.QMEBADMSGID:
         return 'these 32 bytes cannot be a msgid of this queue space';
       case TPERRNO.TPEOTYPE:
@@ -131,6 +131,14 @@ export class DequeueJob extends DequeueRequest implements Pending {
         return `queue space ${this.target.served.name} cannot answer; see the daemon's log`;
     }
   }
+}
+
+/** Why nothing can be done with a queue of that name here. */
+export function noQueue({ engine, name }: ServedSpace, qname: string): string {
+  const isThere = engine.space.queue(qname)?.isAq === true;
+  if (isThere)
+    return `queue ${qname} of ${name} is one of the AQ dialect: it takes the requests of that alone`;
+  return `there is no queue ${qname} in queue space ${name}`;
 }
 
 /** The frame that a view points into is gone when a parked request is looked at again. */

@@ -13,7 +13,7 @@ import type { EnqueueTerms } from '../queue/command.ts';
 import { CLOCK } from '../queue/event.ts';
 import { msgidBytes, type MessageProperties } from '../queue/message.ts';
 import { checkCallFlags, checkCtl, checkNames, type Refusal } from './checks.ts';
-import { DequeueJob } from './dequeue-job.ts';
+import { DequeueJob, noQueue } from './dequeue-job.ts';
 import type { ServedSpace, Tmqueue } from './tmqueue.ts';
 
 /** Bits that are remembered with a message as "was set" [spec 1.4]. */
@@ -287,7 +287,7 @@ function rollbackOnly(): Refusal {
 
 function explainEnqueue(outcome: EnqueueOutcome, place: Place): string {
   const { name } = place.served;
-  if (outcome.code === QME.QMEBADQUEUE) return `there is no queue ${place.qname} in queue space ${name}`;
+  if (outcome.code === QME.QMEBADQUEUE) return noQueue(place.served, place.qname);
   const where = `queue ${place.qname} of ${name}`;
   switch (outcome.code) {
     case QME.QMENOSPACE:

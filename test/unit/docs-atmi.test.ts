@@ -74,6 +74,8 @@ describe('docs/atmi.md', () => {
     ]);
     const real = Object.entries(functions)
       .filter(([name, value]) => /^[A-Z_]+$/.test(name) && name.length > 2 && typeof value === 'object')
+      // docs/aq.md has these.
+      .filter(([name]) => !name.startsWith('DBMS_'))
       .map(([name, value]) => [name, Object.keys(value as object).sort()]);
     expect(Object.fromEntries(tables)).toEqual(Object.fromEntries(real));
   });

@@ -18,6 +18,7 @@ import { agentFault } from '../agent.ts';
 import { aqError, aqFailed, type AqAsked, type AqRefused } from '../asked.ts';
 import { Given } from '../given.ts';
 import { aqMsgid, parseAqMsgid } from '../msgid.ts';
+import { parseName } from '../names.ts';
 import { partOf, type Part } from '../transaction.ts';
 import { corridOf } from './correlation.ts';
 import { lanesOf, NO_ROOM_YET, recipientsFault, subscribersFor } from './lanes.ts';
@@ -130,8 +131,10 @@ function messageOf(
   const originalMsgid = given.hex('originalMsgid', AQ_LIMIT.MSGID);
   const sender = agentOf(given, 'sender');
   const recipients = agentsOf(given);
-  const fault = given.finish() ?? payloadFault(table.payloadType, body);
-  if (fault !== null) return fault;
+  const exception = exceptionQueue === '' ? { schema: '', name: '' } : parseName(exceptionQueue);
+  const fault =
+    given.finish() ?? payloadFault(table.payloadType, body) ?? ('fault' in exception ? exception : null);
+  if (fault !== null || 'fault' in exception) return fault ?? aqError(24_000);
   const wrong =
     textFault(correlation, exceptionQueue, userProperty) ??
     (sender === null ? null : agentFault(sender)) ??
@@ -145,7 +148,7 @@ function messageOf(
     ...(delayS === 0 ? {} : { delayS }),
     ...(expirationS === NEVER ? {} : { expirationS }),
     ...(correlation === '' ? {} : { correlation }),
-    ...(exceptionQueue === '' ? {} : { exceptionQueue }),
+    ...(exceptionQueue === '' ? {} : { exceptionQueue: exception.name }),
     ...(userProperty === '' ? {} : { userProperty }),
     ...(originalMsgid === null ? {} : { originalMsgid: originalMsgid.toString('hex') }),
     ...(sender === null ? {} : { sender }),
@@ -154,15 +157,18 @@ function messageOf(
 }
 
 function textFault(correlation: string, exceptionQueue: string, userProperty: string): AqRefused | null {
-  const long = (name: string, text: string, most: number): AqRefused | null =>
-    utf8Bytes(text) <= most
-      ? null
-      : aqFailed(TPERRNO.TPEINVAL, `${name} has at most ${most} bytes, found ${utf8Bytes(text)}`);
   return (
-    long('correlation', correlation, AQ_LIMIT.CORRELATION) ??
-    long('exceptionQueue', exceptionQueue, AQ_LIMIT.EXCEPTION_QUEUE) ??
-    long('userProperty', userProperty, AQ_LIMIT.USER_PROPERTY)
+    lengthFault('correlation', correlation, AQ_LIMIT.CORRELATION) ??
+    lengthFault('exceptionQueue', exceptionQueue, AQ_LIMIT.EXCEPTION_QUEUE) ??
+    lengthFault('userProperty', userProperty, AQ_LIMIT.USER_PROPERTY)
   );
+}
+
+function lengthFault(name: string, text: string, most: number): AqRefused | null {
+  const bytes = utf8Bytes(text);
+  return bytes <= most
+    ? null
+    : aqFailed(TPERRNO.TPEINVAL, `${name} has at most ${most} bytes, found ${bytes}`);
 }
 
 function recipientsOfQueueFault(recipients: readonly AqAgent[], queue: Queue): AqRefused | null {

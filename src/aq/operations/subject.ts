@@ -40,7 +40,7 @@ export function subjectOfQueued(spaceId: number, message: AqMessage): Subject {
         return inner.property(name);
     }
   };
-  return { property, payload: inner.payload };
+  return { property, payload: () => inner.payload() };
 }
 
 function propertyOf(aq: AqProperties, kind: number, name: string): Value {
