@@ -8,7 +8,8 @@ import { encodeEvent } from '../engine/record.ts';
 import { RecordBuffer } from '../engine/record-buffer.ts';
 import { QUEUE_DEFAULTS, type QueueAttributes } from '../queue/attributes.ts';
 import { NONE } from '../base/column.ts';
-import type { Enqueued, LoggedEvent } from '../queue/event.ts';
+import { OBJECT } from '../queue/catalog.ts';
+import type { Enqueued, LoggedEvent, ObjectDefined } from '../queue/event.ts';
 import type { MessageId } from '../queue/message.ts';
 import { QueueSpace } from '../queue/space.ts';
 import { FORMAT_VERSION } from '../wal/local/frame.ts';
@@ -89,6 +90,8 @@ async function writeReport(report: SalvageReport, io: FileIo): Promise<void> {
 interface Plan {
   /** The first definition of each queue, wherever it stands. */
   readonly queues: ReadonlyMap<number, QueueAttributes>;
+  /** The same of queue tables, by their names. */
+  readonly tables: ReadonlyMap<string, ObjectDefined>;
   /** The last whole batch: what the new log's takeover names. */
   readonly last: { epoch: number; batchNumber: number };
 }
@@ -107,6 +110,7 @@ class Scout {
   async look(): Promise<Plan> {
     const { root } = this;
     const queues = new Map<number, QueueAttributes>();
+    const tables = new Map<string, ObjectDefined>();
     let last = { epoch: 0, batchNumber: -1 };
     const survey = new Survey(this.files, root, (bytes) => this.ports.progress?.(bytes, root.bytes));
     for await (const item of survey.items()) {
@@ -117,9 +121,11 @@ class Scout {
       for (const { event } of recordsOf(item.batch)) {
         if (event?.kind === 'queueDefined' && !queues.has(event.queue))
           queues.set(event.queue, event.attributes);
+        if (event?.kind === 'objectDefined' && event.value !== null && !tables.has(event.name))
+          if (event.type === OBJECT.TABLE) tables.set(event.name, event);
       }
     }
-    return { queues, last };
+    return { queues, tables, last };
   }
 
   private refuse({ newer, whole }: SurveyEnd): void {
@@ -221,7 +227,8 @@ class Salvage {
 
   /** A preamble names every queue that there is: one that it does not name was destroyed in the lost part. */
   private doomUnnamed(named: ReadonlySet<number>): Uint8Array[] {
-    const unnamed = this.state.queues().filter(({ number }) => !named.has(number));
+    const lanes = this.state.queues().flatMap((queue) => [...(queue.lanes?.values() ?? [])]);
+    const unnamed = [...lanes, ...this.state.queues()].filter(({ number }) => !named.has(number));
     return unnamed.map(({ number, attributes, messages }) => {
       this.parts.report.note(
         `queue ${attributes.name} was destroyed in a lost part: it goes, with ${messages} messages whose removal was lost`,
@@ -235,17 +242,29 @@ class Salvage {
   /** The definition of a queue that an event names may have been lost: it stands further on, or is made up. */
   private async defineFor(event: LoggedEvent): Promise<void> {
     if (event.kind !== 'enqueued' && event.kind !== 'moved' && event.kind !== 'requeued') return;
-    const { queue } = event;
-    if (this.state.queueByNumber(queue) !== undefined || this.doomed.has(queue)) return;
     if (event.kind !== 'enqueued' && this.state.entryById(event.id) === NONE) return;
+    const recipients = event.kind === 'enqueued' ? (event.recipients ?? []) : [];
+    for (const queue of [event.queue, ...recipients.map((one) => one.queue)]) await this.defineQueue(queue);
+  }
+
+  /** The table of a queue of the AQ dialect before it, and the queue of a consumer before its lane. */
+  private async defineQueue(queue: number): Promise<void> {
+    if (this.state.queueByNumber(queue) !== undefined || this.doomed.has(queue)) return;
     const { plan, report } = this.parts;
+    const { table = '', consumer = null } = plan.queues.get(queue)?.aq ?? {};
+    const made = this.state.catalog.table(table) === undefined ? plan.tables.get(table) : undefined;
+    if (made !== undefined) await this.add(made);
+    if (consumer !== null) await this.defineQueue(consumer.of);
     const known = plan.queues.get(queue);
     const attributes = known ?? { ...QUEUE_DEFAULTS, name: `LOST_QUEUE_${queue}` };
     if (known === undefined)
       report.note(`the definition of queue number ${queue} is lost: its messages are on ${attributes.name}`);
-    const definition = { kind: 'queueDefined', queue, attributes } as const;
-    this.apply(definition);
-    await (await this.ready()).append(groupOf([recordOf(definition)]), this.lastTime, 'data');
+    await this.add({ kind: 'queueDefined', queue, attributes });
+  }
+
+  private async add(event: Exclude<LoggedEvent, Enqueued>): Promise<void> {
+    this.apply(event);
+    await (await this.ready()).append(groupOf([recordOf(event)]), this.lastTime, 'data');
   }
 
   /** Returns what is wrong with it, if anything is. */

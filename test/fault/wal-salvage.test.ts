@@ -1,11 +1,13 @@
 // Salvage of logs with holes: a daemon opens what it writes, every operation whose batch is whole took effect, no other one did, and the
 // old directory is as it was. What must be there is known from the operations, not from the code that reads logs.
+import { inflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { Prng } from '../../src/base/prng.ts';
 import { salvageSpace, SalvageError, REPORT_FILE } from '../../src/tools/salvage.ts';
 import { TargetError } from '../../src/tools/target.ts';
 import type { SalvageReport } from '../../src/tools/salvage-report.ts';
 import { verifySpace } from '../../src/tools/verify.ts';
+import { loadGolden } from '../support/golden-space.ts';
 import { FaultyFileIo, MemoryDisk } from './faulty-file-io.ts';
 import { framesOf, patch, reseal, segmentPath, zeroFrame, type FoundFrame } from './frames.ts';
 import { DIR } from './ledger.ts';
@@ -49,6 +51,18 @@ describe('salvage', () => {
     expect(report.isComplete).toBe(true);
     expect(await contentsOf(result)).toEqual(contentsAfter(log.operations));
     expect((await verifySpace(SPACE, { io: new FaultyFileIo(result) })).findings).toEqual([]);
+  });
+
+  test('of a log with a multi-consumer queue keeps what each consumer has', async () => {
+    const golden = loadGolden('space-v1g.json');
+    const disk = new MemoryDisk();
+    for (const [name, base64] of Object.entries(golden.files))
+      disk.replace(`${DIR}/${name}`, inflateRawSync(Buffer.from(base64, 'base64')));
+    const before = await verifySpace(SPACE, { io: new FaultyFileIo(disk) });
+    const { report, result } = await salvage(disk);
+    expect([report.isComplete, report.messages]).toEqual([true, before.messages]);
+    const after = await verifySpace(SPACE, { io: new FaultyFileIo(result) });
+    expect([after.findings, after.messages]).toEqual([[], before.messages]);
   });
 
   test('of a log whose front has left, with restated messages, keeps what is queued', async () => {
