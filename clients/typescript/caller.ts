@@ -3,7 +3,8 @@
 // are rejections with TpError, never synchronous throws.
 import { LIMIT, OP, QME, RVAL, TPERRNO, TPFLAG } from '../../proto/codes.ts';
 import { tooLargeText } from '../../proto/frame.ts';
-import type { QctlIn, QueueNames, Reply, TypedData } from '../../proto/message.ts';
+import { membersBytesMax } from '../../proto/members.ts';
+import type { Members, QctlIn, QueueNames, Reply, TypedData } from '../../proto/message.ts';
 import type { AqReply } from '../../proto/aq/message.ts';
 import { Aq, type AqQuestion } from './aq/aq.ts';
 import { checkTypeNames, fromWire, type Received, toWire } from './buffer.ts';
@@ -297,6 +298,9 @@ export abstract class Caller {
   }
 
   private async askAq({ operation, signal, ...asked }: AqQuestion): Promise<AqReply> {
+    const bytes = asked.items.reduce((sum, { members, body }) => sum + aqItemBytes(members, body), 0);
+    const limit = this.session.messageBytesMax + AQ_SLACK_BYTES;
+    if (bytes > limit) throw invalid(operation, tooLargeText(bytes, limit));
     const tx = this.txFor(operation, 0);
     const request = { op: OP.AQ, id: 0, tx: tx?.number ?? 0, ...asked } as const;
     const call = new PlainCall({ operation, request, tx, signal });
@@ -389,6 +393,13 @@ export abstract class Caller {
     if (bytes > limit) throw invalid(operation, tooLargeText(bytes, limit));
     return body;
   }
+}
+
+/** Properties of one message beside data of the largest size: they fit a frame still. */
+const AQ_SLACK_BYTES = LIMIT.PAGE_BYTES;
+
+function aqItemBytes(members: Members, { data }: TypedData): number {
+  return membersBytesMax(members) + (data?.length ?? 0);
 }
 
 const NO_EXTRAS = {};

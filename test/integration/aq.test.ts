@@ -392,6 +392,14 @@ test('33, 34: a queue that is not there; IMMEDIATE outlives a rollback', async (
   expect(texts(await queue.deqMany(5))).toEqual(['stays']);
 });
 
+test('an array that no frame holds is refused before it is sent', async () => {
+  const { queue } = await setup();
+  const messages = Array.from({ length: 20 }, () => Buffer.alloc(1_000_000));
+  await expect(queue.enqMany(messages)).rejects.toThrow(/TPEINVAL/);
+  await queue.enqMany(messages.slice(0, 10));
+  expect((await queue.deqMany(20)).length).toBe(10);
+});
+
 describe('a queue has one dialect', () => {
   test('/Q does not work on one of AQ, nor AQ on one of /Q', async () => {
     const { ctx, name } = await setup();

@@ -13,7 +13,8 @@ import {
 import { decodeEvent, encodeEvent } from '../../src/engine/record.ts';
 import { Replay } from '../../src/engine/replay.ts';
 import { apply } from '../../src/queue/apply.ts';
-import type { Enqueued, LoggedEvent } from '../../src/queue/event.ts';
+import { OBJECT } from '../../src/queue/catalog.ts';
+import { FINISHED, type Enqueued, type LoggedEvent } from '../../src/queue/event.ts';
 import { REASON } from '../../src/queue/provenance.ts';
 import { QueueSpace } from '../../src/queue/space.ts';
 import { queueAttributes, spaceAttributes } from '../support/queue-values.ts';
@@ -76,6 +77,36 @@ const message = fc
     body,
   })
   .map(({ times: given, ...rest }) => ({ ...rest, ...given }));
+/** Of the AQ dialect: with its properties, perhaps with recipients. */
+const aqMessage = fc
+  .record({
+    message,
+    aq: fc.record({
+      enqueuedMs: space,
+      correlation: name,
+      priority: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      group: fc.nat(),
+    }),
+    recipients: fc.option(
+      fc.array(
+        fc.record({
+          queue: fc.nat(),
+          copy: fc.integer({ min: 1, max: 1024 }),
+          retries: fc.nat(),
+          dueMs: space,
+        }),
+        {
+          minLength: 1,
+          maxLength: 40,
+        },
+      ),
+    ),
+  })
+  .map(({ message: own, aq, recipients }) => ({
+    ...own,
+    properties: { ...own.properties, aq },
+    ...(recipients === null ? {} : { recipients }),
+  }));
 const persistent = fc.constant(true);
 const position = fc.record({
   top: fc.boolean(),
@@ -140,6 +171,20 @@ const change = fc.oneof(
     tlog: fc.uint8Array({ minLength: 16, maxLength: 16 }).map((one) => Buffer.from(one).toString('hex')),
     committed: fc.boolean(),
     compared: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant('finished' as const),
+    id,
+    persistent,
+    how: fc.constantFrom(FINISHED.PROCESSED, FINISHED.EXHAUSTED),
+    untilMs: instant,
+    atMs: space,
+  }),
+  fc.record({
+    kind: fc.constant('objectDefined' as const),
+    type: fc.constantFrom(...Object.values(OBJECT)),
+    name,
+    value: fc.option(fc.record({ text: name })),
   }),
   fc.record({ kind: fc.constant('queueDoomed' as const), queue: fc.nat() }),
   fc.record({
@@ -248,26 +293,30 @@ function rowsOf(from: QueueSpace): unknown[] {
 describe('records', () => {
   it('come out as they went in, also after a transaction was adopted, and lie in the group as the log is told', () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(message, change), { maxLength: 30 }), fc.nat(), (steps, cut) => {
-        const batch = new RecordBuffer();
-        const work = new RecordBuffer(4096);
-        const own = steps.slice(0, cut % (steps.length + 1)).map((step) => write(batch, step as Step));
-        const adopted = steps.slice(own.length).map((step) => write(work, step as Step));
-        batch.adopt(work);
-        const expected = [...own, ...adopted];
-        expect(batch.count).toBe(expected.length);
-        expected.forEach((one, i) => check(batch, i, one));
-        const group = batch.group();
-        const flat = Buffer.concat(group.bytes);
-        expect(flat.length).toBe(batch.length);
-        for (let i = 0; i < expected.length; i++) {
-          const start = group.starts[i] as number;
-          expect(start).toBe(batch.startOf(i));
-          expect(
-            flat.subarray(start, batch.endOf(i)).equals(batch.slice(start, batch.endOf(i) - start)),
-          ).toBe(true);
-        }
-      }),
+      fc.property(
+        fc.array(fc.oneof(message, aqMessage, change), { maxLength: 30 }),
+        fc.nat(),
+        (steps, cut) => {
+          const batch = new RecordBuffer();
+          const work = new RecordBuffer(4096);
+          const own = steps.slice(0, cut % (steps.length + 1)).map((step) => write(batch, step as Step));
+          const adopted = steps.slice(own.length).map((step) => write(work, step as Step));
+          batch.adopt(work);
+          const expected = [...own, ...adopted];
+          expect(batch.count).toBe(expected.length);
+          expected.forEach((one, i) => check(batch, i, one));
+          const group = batch.group();
+          const flat = Buffer.concat(group.bytes);
+          expect(flat.length).toBe(batch.length);
+          for (let i = 0; i < expected.length; i++) {
+            const start = group.starts[i] as number;
+            expect(start).toBe(batch.startOf(i));
+            expect(
+              flat.subarray(start, batch.endOf(i)).equals(batch.slice(start, batch.endOf(i) - start)),
+            ).toBe(true);
+          }
+        },
+      ),
       { numRuns: 150 },
     );
   });
