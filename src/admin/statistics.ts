@@ -10,6 +10,7 @@ import type { Client } from '../atmi/client.ts';
 import { errorReply } from '../atmi/reply-port.ts';
 import type { Services } from '../atmi/services.ts';
 import type { Transactions } from '../atmi/transactions.ts';
+import { countsOf } from '../queue/counts.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { NamedSpace } from './views.ts';
 
@@ -96,15 +97,16 @@ function closedStatistics({ name, device, aliases }: ClosedSpace): SpaceStatisti
 }
 
 function queueStatistics(queue: Queue): QueueStatistics {
+  const counts = countsOf(queue);
   return {
     name: queue.attributes.name,
-    messages: queue.messages,
-    ready: queue.ready,
-    delayed: queue.delayed,
-    locked: queue.locked,
-    bytes: queue.bytes + queue.memoryBytes,
-    waiters: queue.waiting,
-    enqueued: queue.enqueued,
-    dequeued: queue.dequeued,
+    messages: counts.messages,
+    ready: counts.ready,
+    delayed: counts.delayed,
+    locked: counts.locked,
+    bytes: counts.bytes + counts.memoryBytes,
+    waiters: counts.waiting,
+    enqueued: counts.enqueued,
+    dequeued: counts.dequeued,
   };
 }

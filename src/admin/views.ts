@@ -3,6 +3,7 @@
 import type { QueueInfo, SpaceInfo } from '../../proto/admin.ts';
 import type { SpaceEngine } from '../engine/space-engine.ts';
 import { THRESHOLD } from '../queue/event.ts';
+import { countsOf } from '../queue/counts.ts';
 import type { Queue } from '../queue/queue.ts';
 
 /** A queue space as administration sees it. */
@@ -17,22 +18,23 @@ export interface NamedSpace {
 
 export function queueView(queue: Queue): QueueInfo {
   const { aq: _, ...attributes } = queue.attributes;
+  const counts = countsOf(queue);
   return {
     ...attributes,
-    messages: queue.messages,
-    ready: queue.ready,
-    delayed: queue.delayed,
-    locked: queue.locked,
-    pending: queue.pending,
-    persistentMessages: queue.messages - queue.memoryMessages,
-    bytes: queue.bytes,
-    pages: queue.pages,
-    nonPersistentMessages: queue.memoryMessages,
-    nonPersistentBytes: queue.memoryBytes,
-    waiting: queue.waiting,
-    enqueued: queue.enqueued,
-    dequeued: queue.dequeued,
-    expired: queue.expired,
+    messages: counts.messages,
+    ready: counts.ready,
+    delayed: counts.delayed,
+    locked: counts.locked,
+    pending: counts.pending,
+    persistentMessages: counts.messages - counts.memoryMessages,
+    bytes: counts.bytes,
+    pages: counts.pages,
+    nonPersistentMessages: counts.memoryMessages,
+    nonPersistentBytes: counts.memoryBytes,
+    waiting: counts.waiting,
+    enqueued: counts.enqueued,
+    dequeued: counts.dequeued,
+    expired: counts.expired,
     armed: queue.armed[THRESHOLD.PERSISTENT] === true,
     nonPersistentArmed: queue.armed[THRESHOLD.NONPERSISTENT] === true,
   };

@@ -17,6 +17,7 @@ import type {
   SpaceNumbers,
 } from '../metrics/source.ts';
 import type { Listener } from '../net/listener.ts';
+import { countsOf } from '../queue/counts.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { PlacedForwarder } from './forwarders.ts';
 
@@ -116,25 +117,26 @@ function queueNumbers(
   queue: Queue,
   { space, engine }: { readonly space: string; readonly engine: SpaceEngine },
 ): QueueNumbers {
+  const counts = countsOf(queue);
   return {
     space,
     queue: queue.attributes.name,
-    ready: queue.ready,
-    delayed: queue.delayed,
-    locked: queue.locked,
-    pending: queue.pending,
-    bytes: queue.bytes,
-    nonPersistentBytes: queue.memoryBytes,
+    ready: counts.ready,
+    delayed: counts.delayed,
+    locked: counts.locked,
+    pending: counts.pending,
+    bytes: counts.bytes,
+    nonPersistentBytes: counts.memoryBytes,
     oldestSeconds: oldestMs(queue, engine) / 1000,
-    waiters: queue.waiting,
-    enqueued: queue.enqueued,
-    dequeued: queue.dequeued,
-    retried: queue.retried,
-    expired: queue.expired,
-    moved: queue.moved,
-    dropped: queue.dropped,
-    purged: queue.purged,
-    movedAway: queue.movedAway,
+    waiters: counts.waiting,
+    enqueued: counts.enqueued,
+    dequeued: counts.dequeued,
+    retried: counts.retried,
+    expired: counts.expired,
+    moved: counts.moved,
+    dropped: counts.dropped,
+    purged: counts.purged,
+    movedAway: counts.movedAway,
   };
 }
 

@@ -275,6 +275,7 @@ test('18, 19: a subscriber sees what comes later and fulfils its rule; with the 
     ['ALL', 4],
     ['RICH', 2],
   ]);
+  expect(await daemon.queue(name, 'AQ')).toMatchObject({ messages: 6, ready: 6, enqueued: 6 });
   expect(await fails(admin.addSubscriber(name, 'ALL'))).toBe(24_034);
   expect(await fails(admin.removeSubscriber(name, 'NOBODY'))).toBe(24_035);
   await expect(admin.addSubscriber(name, 'X', { rule: 'nope = 1' })).rejects.toThrow(
