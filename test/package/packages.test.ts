@@ -117,7 +117,7 @@ describe('the tarballs', () => {
 
   it('the client is nothing but the client', () => {
     const rest = contents(TARBALLS[1]).filter(
-      (name) => !/^dist\/(clients\/typescript\/(mib\/)?[\w-]+|proto\/[\w-]+)\./.test(name),
+      (name) => !/^dist\/(clients\/typescript\/((mib|aq)\/)?[\w-]+|proto\/(aq\/)?[\w-]+)\./.test(name),
     );
     expect(rest.sort()).toEqual(['LICENSE', 'PROTOCOL.md', 'README.md', 'package.json']);
   });
