@@ -21,10 +21,12 @@ class Run {
   private readonly bench = new AqBench();
   private readonly rules;
   private readonly works = new Map<number, Work>();
+  private readonly isReading: boolean;
   private serial = 0;
 
   constructor(seed: number) {
     this.prng = new Prng(seed);
+    this.isReading = seed % 2 === 0;
     const pick = (values: readonly number[]): number => values[this.prng.below(values.length)] as number;
     this.rules = { retries: pick([0, 1, 2]), retryDelayS: pick([0, 3]), retentionS: pick([0, 20]) };
     this.model = new ConsumersModel(this.rules);
@@ -37,6 +39,7 @@ class Run {
     bench.table('T', { multipleConsumers: true }, { retries, delayS, retentionS });
     for (const name of CONSUMERS) bench.subscriber('TQ', name);
     await bench.settle();
+    this.hideBodies();
     for (let i = 0; i < STEPS; i++) {
       await this.step(prng.below(100));
       await bench.settle();
@@ -67,7 +70,13 @@ class Run {
     }
     this.works.clear();
     model.restart();
-    return bench.crash(prng.below(2) === 0);
+    await bench.crash(prng.below(2) === 0);
+    return this.hideBodies();
+  }
+
+  /** Every other run reads its messages from the log. */
+  private hideBodies(): void {
+    if (this.isReading) this.bench.readFromLog();
   }
 
   private put(): void {

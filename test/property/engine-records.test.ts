@@ -373,9 +373,9 @@ describe('records', () => {
 
   it('notices a flipped bit anywhere in a message', () => {
     fc.assert(
-      fc.property(message, fc.nat(), (step, where) => {
+      fc.property(fc.oneof(message, aqMessage), fc.nat(), (step, where) => {
         const buffer = new RecordBuffer();
-        write(buffer, step);
+        write(buffer, step as Step);
         const record = Buffer.from(buffer.slice(0, buffer.length));
         const at = 4 + (where % (record.length - 4));
         record[at] = (record[at] as number) ^ (1 << (where % 8));

@@ -1,5 +1,5 @@
 // One queue space with queues of the AQ dialect on a log in memory, whose turns and clock are in the test's hands.
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { QME, TPQ } from '../../proto/codes.ts';
 import {
   AqDequeueRequest,
@@ -134,6 +134,11 @@ export class AqBench extends Bench {
     const aq = { ...(queue.attributes.aq as AqAttributes), consumer };
     this.defineAq(`${qname}:${name}`, aq, { order: queue.attributes.order, outOfOrder: 'top,msgid' });
     return this.laneOf(qname, name);
+  }
+
+  /** No message is in memory any more, in this life. */
+  readFromLog(): void {
+    vi.spyOn(this.engine.journal, 'cached').mockReturnValue(null);
   }
 
   queueOf(name: string): Queue {

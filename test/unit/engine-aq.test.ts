@@ -212,6 +212,33 @@ describe('a single-consumer queue', () => {
   });
 });
 
+describe('an array of which a later message cannot be had', () => {
+  it('gives those that were consumed', async () => {
+    const b = new AqBench({ faults: [{ at: 2, effect: 'read-failed' }] });
+    await b.open();
+    b.table('T');
+    for (const data of ['a', 'b', 'c']) b.putAq('TQ', data);
+    await b.settle();
+    await b.crash(true);
+    b.readFromLog();
+    expect(await b.get('TQ', { size: 3 })).toBe('a');
+    // What could not be read is not offered again; what is behind it is.
+    expect(await b.get('TQ', { size: 3 })).toBe('c');
+    expect(b.engine.space.messages.live).toBe(1);
+  });
+
+  it('says so when there is no other', async () => {
+    const b = new AqBench({ faults: [{ at: 1, effect: 'read-failed' }] });
+    await b.open();
+    b.table('T');
+    b.putAq('TQ', 'a');
+    await b.settle();
+    await b.crash(true);
+    b.readFromLog();
+    expect(await b.get('TQ', { size: 3 })).toBe(`code ${QME.QMEOS}`);
+  });
+});
+
 describe('a multi-consumer queue', () => {
   it('gives each recipient the message once, from one record', async () => {
     const b = await twoConsumers();

@@ -137,14 +137,18 @@ export class AqDequeues {
     return this.drive(request, { steps, done: (found) => this.answer(request, scan, found) });
   }
 
-  /** Runs the steps: in one go unless something has to be waited for. */
-  private drive<T>(request: AqDequeueRequest, way: Way<T>, given?: unknown): void {
+  /** Runs the steps: in one go unless something has to be waited for, whose failure is thrown where it was waited for. */
+  private drive<T>(
+    request: AqDequeueRequest,
+    way: Way<T>,
+    resume: (steps: Steps<T>) => IteratorResult<Promise<unknown>, T> = (steps) => steps.next(),
+  ): void {
     try {
-      const step = way.steps.next(given);
+      const step = resume(way.steps);
       if (step.done === true) return way.done(step.value);
       step.value.then(
-        (value) => this.drive(request, way, value),
-        (error: Error) => this.fail(request, error),
+        (value) => this.drive(request, way, (steps) => steps.next(value)),
+        (error: Error) => this.drive(request, way, (steps) => steps.throw(error)),
       );
     } catch (error) {
       this.fail(request, error);
@@ -186,10 +190,20 @@ export class AqDequeues {
     return lane.lastBatch;
   }
 
-  /** Waits only when data has to be read from the log, or so much was passed over that others should have a turn. */
+  /** What was consumed before one that cannot be had is handed out: nobody would get it any more. */
   private *collect(request: AqDequeueRequest, scan: Scan): Steps<AqMessage[]> {
-    const { space } = this.engine;
     const found: AqMessage[] = [];
+    try {
+      yield* this.collectInto(found, request, scan);
+    } catch (error) {
+      if (found.length === 0 || !(error instanceof UnreadableError)) throw error;
+    }
+    return found;
+  }
+
+  /** Waits only when data has to be read from the log, or so much was passed over that others should have a turn. */
+  private *collectInto(found: AqMessage[], request: AqDequeueRequest, scan: Scan): Steps<void> {
+    const { space } = this.engine;
     let bytes = 0;
     while (found.length < request.size && request.cancelled === null) {
       const entry = scan.next();
@@ -213,7 +227,6 @@ export class AqDequeues {
       if (request.mode === MODE.BROWSE || request.work === null) continue;
       for (const one of companions) this.lock(request.work, one, true);
     }
-    return found;
   }
 
   private *collectById(request: AqDequeueRequest, id: MessageId | null): Steps<AqMessage | null> {
