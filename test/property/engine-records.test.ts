@@ -375,7 +375,7 @@ describe('records', () => {
     fc.assert(
       fc.property(fc.oneof(message, aqMessage), fc.nat(), (step, where) => {
         const buffer = new RecordBuffer();
-        write(buffer, step as Step);
+        write(buffer, step);
         const record = Buffer.from(buffer.slice(0, buffer.length));
         const at = 4 + (where % (record.length - 4));
         record[at] = (record[at] as number) ^ (1 << (where % 8));

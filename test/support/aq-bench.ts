@@ -18,6 +18,8 @@ import type { Queue } from '../../src/queue/queue.ts';
 import { Bench } from './engine-bench.ts';
 import { properties } from './queue-values.ts';
 
+const READ_TURNS = 1000;
+
 export interface AqPut {
   readonly work?: Work;
   readonly delayS?: number;
@@ -189,6 +191,8 @@ export class AqBench extends Bench {
   async get(qname: string, given: AqGet = {}): Promise<string | null> {
     const take = this.begin(qname, given);
     await this.settle();
+    // Reads of the log take their time.
+    for (let i = 0; i < READ_TURNS && take.underWay; i++) await this.turn();
     return take.answer;
   }
 
