@@ -171,8 +171,6 @@ export const OP = {
   CLOSING: 65,
   /** Pushed by the daemon: an unsolicited message. */
   UNSOLICITED: 66,
-  /** Pushed by the daemon: a notification of the AQ dialect. */
-  AQNOTICE: 67,
   /** Negative reply to an AQ request: an ERROR with the number of an AQ error. */
   AQERROR: 126,
   /** Negative reply to any request. */

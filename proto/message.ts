@@ -1,6 +1,6 @@
 // What travels, as typed values: one class of value per opcode. PROTOCOL.md gives the bytes; codec.ts and request.ts/reply.ts
 // translate. A typed request is structurally sound (types, lengths, ranges of integers); whether it makes sense is for the role.
-import type { AqErrorReply, AqNotice, AqReply, AqRequest } from './aq/message.ts';
+import type { AqErrorReply, AqReply, AqRequest } from './aq/message.ts';
 import type { OP } from './codes.ts';
 import type { Statistics } from './message-statistics.ts';
 
@@ -442,7 +442,6 @@ export type Reply =
   | ErrorReply
   | AqReply
   | AqErrorReply
-  | AqNotice
   | ServiceRequest
   | Unsolicited
   | Closing;

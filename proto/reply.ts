@@ -1,7 +1,7 @@
 // Replies and pushed frames ↔ bytes: the positions of PROTOCOL.md §6. Owns their element counts. The functions write… append one frame of
 // the hot replies without an object for it; encodeReply takes any typed reply. Invariants as in request.ts: decoding never throws, data and
 // ids are views of the frame. Must not know what a reply means to its caller.
-import type { AqErrorReply, AqNotice, AqReply } from './aq/message.ts';
+import type { AqErrorReply, AqReply } from './aq/message.ts';
 import { readAqContent, writeAqContent } from './aq/wire.ts';
 import { LIMIT, OP, REPLY_BIT, TPERRNO } from './codes.ts';
 import { packValue, unpackValue } from './codec.ts';
@@ -67,14 +67,13 @@ export const REPLY_ELEMENTS: Readonly<Record<number, number>> = {
   [OP.REQUEST]: 10,
   [OP.CLOSING]: 3,
   [OP.UNSOLICITED]: 6,
-  [OP.AQNOTICE]: 4,
   [OP.AQERROR]: 6,
   [OP.ERROR]: 5,
 };
 
 const ELEMENTS: readonly number[] = Array.from({ length: 256 }, (_, op) => REPLY_ELEMENTS[op] ?? 0);
 /** Pushed and negative replies whose id may be 0, or not. */
-const MAY_HAVE_NO_ID: readonly number[] = [OP.ERROR, OP.AQERROR, OP.UNSOLICITED, OP.AQNOTICE];
+const MAY_HAVE_NO_ID: readonly number[] = [OP.ERROR, OP.AQERROR, OP.UNSOLICITED];
 const cursor = new Cursor();
 
 /** Where a message's bytes lie inside a larger buffer, for writeDequeued. */
@@ -141,7 +140,8 @@ function encodeAqError(writer: FrameWriter, reply: AqErrorReply): void {
   writer.end();
 }
 
-function encodeAq(writer: FrameWriter, op: number, reply: AqReply | AqNotice): void {
+function encodeAq(writer: FrameWriter, reply: AqReply): void {
+  const op = OP.AQ + REPLY_BIT;
   writer.begin(ELEMENTS[op]!, op, reply.id);
   writeAqContent(writer, reply);
   writer.end();
@@ -183,9 +183,7 @@ export function encodeReply(writer: FrameWriter, reply: Reply): void {
     case OP.AQERROR:
       return encodeAqError(writer, reply);
     case OP.AQ:
-      return encodeAq(writer, OP.AQ + REPLY_BIT, reply);
-    case OP.AQNOTICE:
-      return encodeAq(writer, OP.AQNOTICE, reply);
+      return encodeAq(writer, reply);
     case OP.CLOSING:
       return writeClosing(writer, reply.message);
     case OP.REQUEST:
@@ -354,8 +352,6 @@ function decodeMembers(op: number, id: number): Reply | null {
       return decodeAqError(id);
     case OP.AQ + REPLY_BIT:
       return { op: OP.AQ, id, ...readAqContent(cursor) };
-    case OP.AQNOTICE:
-      return { op: OP.AQNOTICE, id, ...readAqContent(cursor) };
     case OP.CLOSING:
       return { op: OP.CLOSING, id: 0, message: cursor.str('message', STRING) };
     case OP.REQUEST:

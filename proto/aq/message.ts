@@ -1,4 +1,4 @@
-// The frames of the AQ dialect as typed values: one request, one reply and one pushed frame, told apart by the verb. PROTOCOL.md gives the
+// The frames of the AQ dialect as typed values: one request and one reply, told apart by the verb. PROTOCOL.md gives the
 // bytes.
 import type { OP } from '../codes.ts';
 import type { ErrorReply, Members, TypedData } from '../message.ts';
@@ -36,12 +36,4 @@ export interface AqErrorReply extends Omit<ErrorReply, 'op'> {
   op: typeof OP.AQERROR;
   /** The number of the AQ error [oracle-aq 15]; 0: it is none of the dialect's. */
   aq: number;
-}
-
-/** Pushed: a notification [oracle-aq 10]. With an id other than 0 an ACK of the same id is wanted. */
-export interface AqNotice {
-  op: typeof OP.AQNOTICE;
-  id: number;
-  members: Members;
-  items: readonly AqItem[];
 }

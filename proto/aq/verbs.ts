@@ -23,9 +23,6 @@ export const AQ = {
 } as const;
 export type AqVerb = (typeof AQ)[keyof typeof AQ];
 
-/** Ids of pushed AQNOTICE frames that want an ACK: at least this; those of UNSOLICITED are below. */
-export const AQ_NOTICE_IDS = 0x8000_0000;
-
 /** Bytes of a string among the members of an AQ frame: a condition of 4,000 characters, a text form of a user property. */
 export const AQ_STRING_BYTES = 16_384;
 /** Items of one AQ frame: messages of an array operation, agents, a page of a listing. */

@@ -67,6 +67,32 @@ export class AqAsked {
     else this.space.engine.hold(batch, new HeldAqError(this.client, reply));
   }
 
+  /**
+   * Tries again when there may be room in the log, from the beginning: what was looked at may be something else by then. Nothing else of the
+   * client overtakes the request meanwhile.
+   */
+  whenRoom(again: () => void, cancelled: () => void = () => {}): void {
+    const { client, request, space } = this;
+    let isCancelled = false;
+    client.pending.set(request.id, {
+      tx: request.tx,
+      cancel: () => {
+        if (isCancelled) return false;
+        isCancelled = true;
+        cancelled();
+        this.refuse(aqFailed(TPERRNO.TPGOTSIG, 'cancelled while it waited for room'));
+        return true;
+      },
+    });
+    client.block();
+    space.engine.whenRoom(() => {
+      if (!isCancelled) client.pending.delete(request.id);
+      if (!isCancelled) again();
+      // It may have to wait again.
+      if (!client.pending.has(request.id)) client.unblock();
+    });
+  }
+
   private end(): boolean {
     this.client.pending.delete(this.request.id);
     const wasAnswered = this.isAnswered;

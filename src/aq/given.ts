@@ -1,5 +1,6 @@
 // Members of an AQ request, read with their types: the first thing wrong is kept, and said with what would be legal. Members that the verb does
 // not have are refused, so that nothing given is ignored.
+import { AQ_LIMIT } from '../../proto/aq/limits.ts';
 import { TPERRNO } from '../../proto/codes.ts';
 import type { Members, MemberValue } from '../../proto/message.ts';
 import { aqError, aqFailed, type AqRefused } from './asked.ts';
@@ -23,6 +24,15 @@ export class Given {
     if (value === undefined) return absent;
     if (typeof value === 'string') return value;
     return this.wrong(name, 'a string', absent);
+  }
+
+  /** The member `comment`. */
+  comment(absent = ''): string {
+    const value = this.text('comment', absent);
+    if (value.length <= AQ_LIMIT.COMMENT) return value;
+    const message = `comment: it has at most ${AQ_LIMIT.COMMENT} characters, found ${value.length}`;
+    this.fault ??= aqFailed(TPERRNO.TPEINVAL, message);
+    return absent;
   }
 
   /**

@@ -1,5 +1,4 @@
-// The AQ role as the daemon has it: its rooms put together, what ends with a client, and what is seen to from time to time.
-import type { Ack } from '../../proto/message.ts';
+// The AQ role as the daemon has it: its rooms put together, and what is seen to from time to time.
 import type { AqRequest } from '../../proto/aq/message.ts';
 import type { Client } from '../atmi/client.ts';
 import type { Transactions } from '../atmi/transactions.ts';
@@ -50,10 +49,6 @@ export class AqRole {
   handle(client: Client, request: AqRequest): void {
     this.requests.handle(client, request);
   }
-
-  acknowledged(_client: Client, _ack: Ack): void {}
-
-  gone(_client: Client): void {}
 
   /** The daemon stops. */
   close(): void {

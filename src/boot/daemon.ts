@@ -324,20 +324,22 @@ export class Daemon {
       reload: (file) => this.reload(file),
       ulog,
     });
+    const aq = new AqRole({
+      spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
+      closedReason: (qspace) => tmqueue.findClosed(qspace)?.reason,
+      clock,
+      transactions,
+      ulog,
+      messageBytesMax,
+    });
+    this.aq = aq;
     const roles = {
       queues: new QueueRequests({ clock, tmqueue, transactions, blockTimeMs, isService }),
       atmi: new AtmiRequests({ clock, transactions, services, blockTimeMs, isOwnService }),
       unsolicited: this.unsolicited,
       stat: answerStat.bind(null, statistics),
       admin: admin.handle.bind(admin),
-      aq: (this.aq = new AqRole({
-        spaces: () => [...tmqueue.spaces(), ...this.hosted.opened()],
-        closedReason: (qspace) => tmqueue.findClosed(qspace)?.reason,
-        clock,
-        transactions,
-        ulog,
-        messageBytesMax,
-      })),
+      aq: aq.handle.bind(aq),
     };
     const limits = {
       messageBytesMax,

@@ -13,6 +13,11 @@ import type { EnqueueOutcome } from './request.ts';
 import type { SpaceEngine } from './space-engine.ts';
 
 export type Definition = DefineQueueCommand | DefineSpaceCommand | DefineObjectCommand;
+/** Queues by their names, lanes by their numbers. */
+export interface Change {
+  readonly define?: readonly Definition[];
+  readonly destroy?: readonly (string | number)[];
+}
 type Outcome = Omit<EnqueueOutcome, 'id'>;
 
 /** Of the space's own attributes. */
@@ -27,26 +32,7 @@ export class Defining {
   }
 
   define(command: Definition): Outcome {
-    const { engine } = this;
-    const { journal, space } = engine;
-    if (journal.failure !== null) return refusal(QME.QMESYSTEM);
-    // What is there already needs no room: a start with an unchanged configuration works on a full disk.
-    let changes = false;
-    const code = decide(space, command, { push: () => (changes = true) });
-    if (!changes) return { code, later: false, batch: 0 };
-    if (!this.fits(command)) return refusal(QME.QMENOSPACE);
-    const bytes = Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
-    if (!journal.reserve(bytes)) {
-      return { code: QME.QMENOSPACE, later: journal.roomComing() !== null, batch: 0 };
-    }
-    engine.run(command);
-    journal.changed(bytes);
-    engine.thresholds.redefined();
-    engine.dequeues.recheck();
-    engine.aq.recheck();
-    engine.settle();
-    this.changed();
-    return { code, later: false, batch: journal.batch };
+    return this.change({ define: [command] });
   }
 
   /**
@@ -54,24 +40,49 @@ export class Defining {
    * with it.
    */
   destroy(qname: string | number): Outcome {
+    return this.change({ destroy: [qname] });
+  }
+
+  /** Several things at once, in one batch: all of them or none. What goes, goes first. `later`: nothing has changed, ask again with room. */
+  change({ define = [], destroy = [] }: Change): Outcome {
     const { engine } = this;
-    const { space, journal } = engine;
+    const { journal, space } = engine;
     if (journal.failure !== null) return refusal(QME.QMESYSTEM);
-    const queue = typeof qname === 'string' ? space.queue(qname) : space.queueByNumber(qname);
-    if (queue === undefined) return { code: QME.QMEBADQUEUE, later: false, batch: space.namesBatch };
-    const all = [...(queue.lanes?.values() ?? []), queue];
-    if (all.some(({ locked, pending }) => locked > 0 || pending > 0)) return refusal(QME.QMESHARE);
-    if (!engine.reserveChange(QUEUE_CHANGE_BYTES * all.length)) {
-      return { code: QME.QMENOSPACE, later: journal.roomComing() !== null, batch: 0 };
+    const going = destroy.map((one) =>
+      typeof one === 'string' ? space.queue(one) : space.queueByNumber(one),
+    );
+    const doomed: Queue[] = [];
+    for (const queue of going) {
+      if (queue === undefined) return { code: QME.QMEBADQUEUE, later: false, batch: space.namesBatch };
+      doomed.push(...(queue.lanes?.values() ?? []), queue);
     }
-    for (const { number } of all) engine.run({ kind: 'doomQueue', qname: number });
+    if (doomed.some(({ locked, pending }) => locked > 0 || pending > 0)) return refusal(QME.QMESHARE);
+    // What is there already needs no room: a start with an unchanged configuration works on a full disk.
+    const changes: Definition[] = [];
+    for (const command of define) {
+      let isChange = false;
+      const code = decide(space, command, { push: () => (isChange = true) });
+      if (code !== QME.OK) return { code, later: false, batch: 0 };
+      if (isChange) changes.push(command);
+    }
+    if (changes.length + doomed.length === 0) return { code: QME.OK, later: false, batch: 0 };
+    if (!this.fits(changes)) return refusal(QME.QMENOSPACE);
+    const bytes = doomed.length * QUEUE_CHANGE_BYTES + sum(changes, recordBytes);
+    // What takes away goes on where what adds has to wait.
+    if (!(changes.length === 0 ? journal.reserveSmall(bytes) : journal.reserve(bytes)))
+      return { code: QME.QMENOSPACE, later: journal.roomComing() !== null, batch: 0 };
+    for (const { number } of doomed) engine.run({ kind: 'doomQueue', qname: number });
+    for (const command of changes) engine.run(command);
+    journal.changed(bytes);
     const { batch } = journal;
     // Only now: whoever is refused may roll back a transaction, and what that moves must not come to this queue any more.
-    for (const one of all) this.refuse(one);
+    for (const queue of doomed) this.refuse(queue);
     engine.thresholds.redefined();
-    for (const one of all) engine.upkeep.empty(one);
+    for (const queue of doomed) engine.upkeep.empty(queue);
+    engine.dequeues.recheck();
+    engine.aq.recheck();
     engine.settle();
-    this.changed();
+    for (const run of this.watchers) run();
     return { code: QME.OK, later: false, batch };
   }
 
@@ -85,25 +96,32 @@ export class Defining {
     this.engine.aq.refuseLane(queue, failure(QME.QMEABORTED));
   }
 
-  private changed(): void {
-    for (const run of this.watchers) run();
-  }
-
   /** A log whose next segment cannot be opened is dead. */
-  private fits(command: Definition): boolean {
-    if (command.kind === 'defineSpace') return true;
+  private fits(changes: readonly Definition[]): boolean {
     const { space, store } = this.engine;
-    const grown = command.kind === 'defineObject' ? this.growthOf(command) : this.growthOfQueue(command);
+    const grown = sum(changes, (command) => this.growthOf(command));
     const most = store.describe().maxPreambleBytes - SPACE_DEFINITION_BYTES;
     return grown <= 0 || space.definitionBytes + grown <= most;
+  }
+  private growthOf(command: Definition): number {
+    if (command.kind === 'defineSpace') return 0;
+    return command.kind === 'defineObject' ? this.growthOfObject(command) : this.growthOfQueue(command);
   }
   private growthOfQueue({ attributes }: DefineQueueCommand): number {
     const known = definedAs(this.engine.space, attributes);
     return definitionBytesOf(attributes) - (known ? definitionBytesOf(known.attributes) : 0);
   }
-  private growthOf({ type, name, value }: DefineObjectCommand): number {
+  private growthOfObject({ type, name, value }: DefineObjectCommand): number {
     const known = this.engine.space.catalog.get(type, name);
     const before = known === undefined ? 0 : objectBytes(name, known);
     return (value === null ? 0 : objectBytes(name, value)) - before;
   }
+}
+
+function recordBytes(command: Definition): number {
+  return Buffer.byteLength(JSON.stringify(command)) + RECORD_OVERHEAD_BYTES;
+}
+
+function sum<T>(all: readonly T[], of: (one: T) => number): number {
+  return all.reduce((total, one) => total + of(one), 0);
 }

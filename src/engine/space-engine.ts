@@ -75,7 +75,7 @@ export class SpaceEngine {
   private readonly ports: EnginePorts;
   readonly enqueues: Enqueues;
   readonly dequeues: Dequeues;
-  private readonly defining: Defining = new Defining(this);
+  readonly defining: Defining = new Defining(this);
   /** Those of the AQ dialect. */
   readonly aq: AqDequeues;
   readonly upkeep: Upkeep;

@@ -1,21 +1,12 @@
 // From a typed request to the role that answers it. One line per opcode; nothing is decided here.
-import { AQ_NOTICE_IDS } from '../../proto/aq/verbs.ts';
 import { JOINED_TX, OP } from '../../proto/codes.ts';
 import type { AqRequest } from '../../proto/aq/message.ts';
-import type { Ack, Admin, Hello, Request, Stat } from '../../proto/message.ts';
+import type { Admin, Hello, Request, Stat } from '../../proto/message.ts';
 import type { Client, ClientIdentity } from '../atmi/client.ts';
 import type { AtmiRequests } from '../atmi/requests.ts';
 import type { UnsolicitedMessages } from '../atmi/unsolicited.ts';
 import type { QueueRequests } from '../tmqueue/requests.ts';
 import type { ConnectionLimits, Dispatcher } from './connection.ts';
-
-/** The AQ dialect. */
-export interface AqRole {
-  handle(client: Client, request: AqRequest): void;
-  /** A pushed notification has been taken, or not. */
-  acknowledged(client: Client, ack: Ack): void;
-  gone(client: Client): void;
-}
 
 export interface Roles {
   readonly queues: QueueRequests;
@@ -23,7 +14,7 @@ export interface Roles {
   readonly unsolicited: UnsolicitedMessages;
   stat(client: Client, request: Stat): void;
   admin(client: Client, request: Admin): void;
-  readonly aq: AqRole;
+  aq(client: Client, request: AqRequest): void;
 }
 
 /** Requests that nothing holds up: what they are about was sent by the daemon, or is waiting itself. */
@@ -116,14 +107,13 @@ export class RequestDispatcher implements Dispatcher {
       case OP.BROADCAST:
         return unsolicited.broadcast(client, request);
       case OP.ACK:
-        if (request.id >= AQ_NOTICE_IDS) return this.roles.aq.acknowledged(client, request);
         return unsolicited.acknowledged(client, request);
       case OP.STAT:
         return this.roles.stat(client, request);
       case OP.ADMIN:
         return this.roles.admin(client, request);
       case OP.AQ:
-        return this.roles.aq.handle(client, request);
+        return this.roles.aq(client, request);
       case OP.HELLO:
       case OP.GOODBYE:
       case OP.PING:
@@ -135,7 +125,6 @@ export class RequestDispatcher implements Dispatcher {
   gone(client: Client): void {
     this.roles.atmi.clientGone(client);
     this.roles.unsolicited.gone(client);
-    this.roles.aq.gone(client);
   }
 }
 

@@ -14,6 +14,7 @@ import type { Queue } from '../../src/queue/queue.ts';
 import { nodeFileIo } from '../../src/wal/local/file-io.ts';
 import { openLocalLog } from '../../src/wal/local/local-log.ts';
 import { PageCache } from '../../src/wal/local/page-cache.ts';
+import { properties } from '../support/queue-values.ts';
 
 const SUBSCRIBERS = 100;
 const MESSAGES = 5000;
@@ -94,21 +95,7 @@ async function run(
   const request: AqEnqueueRequest = {
     queue,
     recipients: queue.lanes === null ? null : [...queue.lanes.values()],
-    properties: {
-      flags: 0,
-      priority: 50,
-      corrid: null,
-      replyqueue: '',
-      failurequeue: '',
-      cltid: new Uint8Array(16),
-      appkey: -1,
-      urcode: 0,
-      type: 'CARRAY',
-      subtype: '',
-      deliveryQos: 0,
-      replyQos: 0,
-      aq: { enqueuedMs: Date.now() },
-    },
+    properties: properties({ type: 'CARRAY' }),
     delayS: 0,
     expirationS: -1,
     deviation: null,

@@ -238,7 +238,7 @@ function dispatcherOn(engine: SpaceEngine, clock: ManualClock): RequestDispatche
     unsolicited: new UnsolicitedMessages({ clock, lmid: 'SITE1', mode: 2, blockTimeMs }),
     stat: () => {},
     admin: admin.handle.bind(admin),
-    aq: { handle: () => {}, acknowledged: () => {}, gone: () => {} },
+    aq: () => {},
   };
   return new RequestDispatcher(roles, limits, { product: 'test', prefix: new Uint8Array(8) });
 }

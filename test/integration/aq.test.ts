@@ -95,6 +95,18 @@ test('3: an exception queue is not started for enqueue', async () => {
   expect(await fails(ctx.aq('AQ').queue(exceptionQueue).enqOne('x'))).toBe(25_206);
 });
 
+test('what does not go with an exception queue, or is too long, is refused', async () => {
+  const { ctx } = await setup();
+  const { admin } = ctx.aq('AQ');
+  const made = { queueTable: `T${serial}`, queueType: DBMS_AQADM.EXCEPTION_QUEUE };
+  expect(await fails(admin.createQueue('EXQ', { ...made, retentionTime: 5 }))).toBe(24_073);
+  expect(await fails(admin.createQueue('EXQ', { ...made, maxRetries: 5 }))).toBe(24_074);
+  await expect(admin.createQueue('EXQ', { ...made, comment: 'x'.repeat(2001) })).rejects.toThrow(
+    /comment: it has at most 2000 characters, found 2001/,
+  );
+  await admin.createQueue('EXQ', { ...made, retentionTime: 0 });
+});
+
 test('4: a stop with open transactions is refused, or waits for them and blocks newcomers', async () => {
   const { ctx, name, queue } = await setup();
   const other = await daemon.join();
@@ -250,6 +262,8 @@ test('16, 17: recipients who are named, and what is wrong with them', async () =
   expect(await fails(queue.enqOne({ payload: 'x', recipients: ['A', 'A'] }))).toBe(25_232);
   const far = Array.from({ length: 33 }, (_, i) => ({ name: `A${i}`, address: 'FAR' }));
   expect(await fails(queue.enqOne({ payload: 'x', recipients: far }))).toBe(25_238);
+  // Nothing would bring it there.
+  expect(await fails(queue.enqOne({ payload: 'x', recipients: far.slice(0, 1) }))).toBe(24_083);
   const single = await setup();
   expect(await fails(single.queue.enqOne({ payload: 'x', recipients: ['A'] }))).toBe(24_039);
   expect(await fails(ctx.aq('AQ').queue(name).deqOne())).toBe(25_231);

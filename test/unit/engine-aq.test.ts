@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { MODE, NAVIGATION } from '../../src/engine/aq/scan.ts';
 import { AqSession } from '../../src/engine/aq/session.ts';
 import { QME } from '../../proto/codes.ts';
-import { AqBench } from '../support/aq-bench.ts';
+import { OBJECT } from '../../src/queue/catalog.ts';
+import { AqBench, PLAIN_TABLE } from '../support/aq-bench.ts';
 
 const { BROWSE, LOCKED, REMOVE_NODATA } = MODE;
 const { NEXT, NEXT_TRANSACTION, FIRST_MULTI } = NAVIGATION;
@@ -209,6 +210,35 @@ describe('a single-consumer queue', () => {
     b.putAq('TQ', 'disk');
     expect(await b.get('TQ', { deliveryMode: 2 })).toBe('memory');
     expect(await b.get('TQ', { deliveryMode: 3 })).toBe('disk');
+  });
+});
+
+describe('several changes of definitions', () => {
+  it('are all made or none', async () => {
+    const b = await bench();
+    b.table('T');
+    const { engine } = b;
+    const { attributes } = b.queueOf('TQ');
+    const table = { kind: 'defineObject', type: OBJECT.TABLE, name: 'U', value: PLAIN_TABLE } as const;
+    // The order of a queue is fixed: this one is refused.
+    const reordered = { kind: 'defineQueue', attributes: { ...attributes, order: 'lifo' } } as const;
+    expect(engine.defining.change({ destroy: ['AQ$_T_E'], define: [table, reordered] }).code).toBe(
+      QME.QMEINVAL,
+    );
+    expect([engine.space.catalog.table('U'), engine.space.queue('AQ$_T_E')?.doomed]).toEqual([
+      undefined,
+      false,
+    ]);
+    const { batch, code } = engine.defining.change({ destroy: ['AQ$_T_E', 'TQ'], define: [table] });
+    expect([code, batch]).toEqual([QME.OK, engine.journal.batch]);
+    await b.settle();
+    await b.crash(true);
+    const { space } = b.engine;
+    expect([space.catalog.table('U')?.payloadType, space.queue('TQ'), space.queue('AQ$_T_E')]).toEqual([
+      'RAW',
+      undefined,
+      undefined,
+    ]);
   });
 });
 

@@ -42,20 +42,20 @@ describe('PROTOCOL.md', () => {
 
   it('gives every opcode a row', () => {
     const rows = pairs(section('## 5.').replaceAll(/\| (\d+) (\w+)/g, '| $2=$1'), /\| ([A-Z]+)=(\d+)/g);
-    const { REQUEST, CLOSING, UNSOLICITED, AQNOTICE, AQERROR, ERROR, ...requests } = OP;
+    const { REQUEST, CLOSING, UNSOLICITED, AQERROR, ERROR, ...requests } = OP;
     expect(rows).toEqual(requests);
     for (const pushed of [
       '64 REQUEST',
       '65 CLOSING',
       '66 UNSOLICITED',
-      '67 AQNOTICE',
+
       '126 AQERROR',
       '127 ERROR',
       '14 PING (pushed)',
     ]) {
       expect(section('## 6.')).toContain(`| ${pushed}`);
     }
-    expect([REQUEST, CLOSING, UNSOLICITED, AQNOTICE, AQERROR, ERROR]).toEqual([64, 65, 66, 67, 126, 127]);
+    expect([REQUEST, CLOSING, UNSOLICITED, AQERROR, ERROR]).toEqual([64, 65, 66, 126, 127]);
   });
 
   it('gives every verb of ADMIN a row, and names every member', () => {
@@ -80,7 +80,6 @@ describe('PROTOCOL.md', () => {
           [OP.REQUEST]: 'REQUEST',
           [OP.CLOSING]: 'CLOSING',
           [OP.UNSOLICITED]: 'UNSOLICITED',
-          [OP.AQNOTICE]: 'AQNOTICE',
           [OP.AQERROR]: 'AQERROR',
           [OP.ERROR]: 'ERROR',
         }[Number(op)] ?? op;

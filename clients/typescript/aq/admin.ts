@@ -12,7 +12,6 @@ export interface QueueTableOptions {
   readonly sortList?: string;
   readonly multipleConsumers?: boolean;
   readonly messageGrouping?: number;
-  readonly secure?: boolean;
   readonly compatible?: string;
   readonly comment?: string;
 }
@@ -35,7 +34,6 @@ export interface SubscriberOptions {
   /** A condition over the properties and the payload. */
   readonly rule?: string;
   readonly deliveryMode?: number;
-  readonly queueToQueue?: boolean;
 }
 
 interface SubscriberInfo extends Required<SubscriberOptions> {
@@ -113,7 +111,6 @@ export class AqAdmin {
         protocol: number('protocol'),
         rule: text('rule'),
         deliveryMode: number('deliveryMode'),
-        queueToQueue: members['queueToQueue'] === true,
         ready: number('ready'),
         waiting: number('waiting'),
         messages: number('messages'),

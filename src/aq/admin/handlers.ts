@@ -2,14 +2,11 @@
 import { AQ } from '../../../proto/aq/verbs.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Ulog } from '../../base/ulog.ts';
-import type { AqAsked } from '../asked.ts';
 import type { AqHandler, AqHandlers } from '../requests.ts';
+import { carryOut, type Planner, type PlanPorts } from './planned.ts';
 import { alterQueue, createQueue, dropQueue, startQueue, stopQueue } from './queues.ts';
 import { addSubscriber, alterSubscriber, queueSubscribers, removeSubscriber } from './subscribers.ts';
 import { createQueueTable, dropQueueTable } from './tables.ts';
-
-/** Says what has changed. */
-export type Said = (text: string) => void;
 
 export interface AdminPorts {
   readonly clock: Clock;
@@ -17,24 +14,26 @@ export interface AdminPorts {
 }
 
 export function adminHandlers({ clock, ulog }: AdminPorts): AqHandlers {
-  const telling =
-    (handle: (asked: AqAsked, said: Said) => void): AqHandler =>
+  const ports: PlanPorts = {
+    clock,
+    said: ({ client, space }, text) =>
+      ulog.info(text, { space: space.name, client: client.remote, user: client.identity.usrname }),
+  };
+  const planned =
+    (planner: Planner): AqHandler =>
     (asked) =>
-      handle(asked, (text) => {
-        const { client, space } = asked;
-        ulog.info(text, { space: space.name, client: client.remote, user: client.identity.usrname });
-      });
+      carryOut(asked, planner, ports);
   return new Map<number, AqHandler>([
-    [AQ.CREATE_QUEUE_TABLE, telling(createQueueTable)],
-    [AQ.DROP_QUEUE_TABLE, telling(dropQueueTable)],
-    [AQ.CREATE_QUEUE, telling(createQueue)],
-    [AQ.ALTER_QUEUE, telling(alterQueue)],
-    [AQ.START_QUEUE, telling(startQueue)],
-    [AQ.STOP_QUEUE, telling((asked, said) => stopQueue(asked, said, clock))],
-    [AQ.DROP_QUEUE, telling(dropQueue)],
-    [AQ.ADD_SUBSCRIBER, telling(addSubscriber)],
-    [AQ.ALTER_SUBSCRIBER, telling(alterSubscriber)],
-    [AQ.REMOVE_SUBSCRIBER, telling(removeSubscriber)],
+    [AQ.CREATE_QUEUE_TABLE, planned(createQueueTable)],
+    [AQ.DROP_QUEUE_TABLE, planned(dropQueueTable)],
+    [AQ.CREATE_QUEUE, planned(createQueue)],
+    [AQ.ALTER_QUEUE, planned(alterQueue)],
+    [AQ.START_QUEUE, planned(startQueue)],
+    [AQ.STOP_QUEUE, planned(stopQueue)],
+    [AQ.DROP_QUEUE, planned(dropQueue)],
+    [AQ.ADD_SUBSCRIBER, planned(addSubscriber)],
+    [AQ.ALTER_SUBSCRIBER, planned(alterSubscriber)],
+    [AQ.REMOVE_SUBSCRIBER, planned(removeSubscriber)],
     [AQ.QUEUE_SUBSCRIBERS, queueSubscribers],
   ]);
 }

@@ -9,9 +9,8 @@ import { agentKey } from '../../queue/recipients.ts';
 import { agentFault, agentText } from '../agent.ts';
 import { aqError, aqFailed, type AqAsked, type AqRefused } from '../asked.ts';
 import { Given } from '../given.ts';
-import { isStranger, laneAttributes } from '../operations/lanes.ts';
-import { Changing } from './changing.ts';
-import type { Said } from './handlers.ts';
+import { isStranger, laneAttributes, NO_PROPAGATION } from '../operations/lanes.ts';
+import type { Plan } from './planned.ts';
 
 const { PERSISTENT, BUFFERED, PERSISTENT_OR_BUFFERED } = DBMS_AQADM;
 
@@ -36,10 +35,7 @@ function named(asked: AqAsked): Named | AqRefused {
   const fault = given.fault ?? agentFault(agent);
   if (fault !== null) return fault;
   if (agent.address === '') return { queue, agent, given };
-  return aqError(
-    24_083,
-    `${agentText(agent)}: subscribers of other queues are not possible yet: propagation is not there`,
-  );
+  return aqError(24_083, `${agentText(agent)}: ${NO_PROPAGATION}`);
 }
 
 function ruleFault(rule: string): AqRefused | null {
@@ -48,63 +44,54 @@ function ruleFault(rule: string): AqRefused | null {
   return parsed.ok ? null : aqFailed(TPERRNO.TPEINVAL, `rule: ${parsed.fault}`);
 }
 
-export function addSubscriber(asked: AqAsked, said: Said): void {
+export function addSubscriber(asked: AqAsked): Plan | AqRefused {
   const found = named(asked);
-  if ('fault' in found) return asked.refuse(found);
+  if ('fault' in found) return found;
   const { queue, agent, given } = found;
   const rule = given.text('rule');
   const kinds = [PERSISTENT, BUFFERED, PERSISTENT_OR_BUFFERED];
   const deliveryMode = given.oneOf('deliveryMode', PERSISTENT, { of: kinds, error: 25_299 });
   const queueToQueue = given.flag('queueToQueue', false);
   const fault = given.finish() ?? ruleFault(rule);
-  if (fault !== null) return asked.refuse(fault);
+  if (fault !== null) return fault;
+  if (queueToQueue) return aqError(24_083, `queueToQueue: ${NO_PROPAGATION}`);
   const known = queue.lanes?.get(agentKey(agent));
-  if (known !== undefined && !isStranger(known)) return asked.refuse(aqError(24_034));
+  if (known !== undefined && !isStranger(known)) return aqError(24_034);
   const subscribers = [...(queue.lanes?.values() ?? [])].filter((lane) => !isStranger(lane)).length;
-  if (subscribers >= AQ_LIMIT.SUBSCRIBERS) return asked.refuse(aqError(24_067));
+  if (subscribers >= AQ_LIMIT.SUBSCRIBERS) return aqError(24_067);
   const consumer = { ...agent, of: queue.number, subscribed: true, rule, deliveryMode, queueToQueue };
   const attributes = laneAttributes(queue, consumer);
-  const { engine } = asked.space;
-  const steps = [() => engine.define({ kind: 'defineQueue', attributes } as const)];
-  return new Changing(asked, steps).run(
-    said,
-    `${agentText(agent)} subscribes to queue ${queue.attributes.name}`,
-  );
+  const define = [{ kind: 'defineQueue', attributes }] as const;
+  return { change: { define }, said: `${agentText(agent)} subscribes to queue ${queue.attributes.name}` };
 }
 
-export function alterSubscriber(asked: AqAsked, said: Said): void {
+export function alterSubscriber(asked: AqAsked): Plan | AqRefused {
   const found = named(asked);
-  if ('fault' in found) return asked.refuse(found);
+  if ('fault' in found) return found;
   const { queue, agent, given } = found;
   // What is not given is none: both are replaced [oracle-aq 5.3].
   const rule = given.text('rule');
   const fault = given.finish() ?? ruleFault(rule);
-  if (fault !== null) return asked.refuse(fault);
+  if (fault !== null) return fault;
   const lane = queue.lanes?.get(agentKey(agent));
   const consumer = lane?.attributes.aq?.consumer ?? null;
-  if (lane === undefined || consumer === null || isStranger(lane)) return asked.refuse(aqError(24_035));
+  if (lane === undefined || consumer === null || isStranger(lane)) return aqError(24_035);
   const attributes = laneAttributes(queue, { ...consumer, rule });
-  const { engine } = asked.space;
-  const steps = [() => engine.define({ kind: 'defineQueue', attributes } as const)];
-  return new Changing(asked, steps).run(
-    said,
-    `rule of ${agentText(agent)} on ${queue.attributes.name} changed`,
-  );
+  const define = [{ kind: 'defineQueue', attributes }] as const;
+  return { change: { define }, said: `rule of ${agentText(agent)} on ${queue.attributes.name} changed` };
 }
 
-export function removeSubscriber(asked: AqAsked, said: Said): void {
+export function removeSubscriber(asked: AqAsked): Plan | AqRefused {
   const found = named(asked);
-  if ('fault' in found) return asked.refuse(found);
+  if ('fault' in found) return found;
   const { queue, agent, given } = found;
   const fault = given.finish();
-  if (fault !== null) return asked.refuse(fault);
+  if (fault !== null) return fault;
   const lane = queue.lanes?.get(agentKey(agent));
-  if (lane === undefined || isStranger(lane)) return asked.refuse(aqError(24_035));
-  if (lane.locked + lane.pending > 0) return asked.refuse(aqError(25_320));
-  const { engine } = asked.space;
-  const steps = [() => engine.destroyQueue(lane.number)];
-  const text = `${agentText(agent)} subscribes to queue ${queue.attributes.name} no more`;
-  return new Changing(asked, steps).run(said, text);
+  if (lane === undefined || isStranger(lane)) return aqError(24_035);
+  if (lane.locked + lane.pending > 0) return aqError(25_320);
+  const said = `${agentText(agent)} subscribes to queue ${queue.attributes.name} no more`;
+  return { change: { destroy: [lane.number] }, said };
 }
 
 export function queueSubscribers(asked: AqAsked): void {
@@ -117,9 +104,9 @@ export function queueSubscribers(asked: AqAsked): void {
   for (const lane of queue.lanes.values()) {
     const consumer = lane.attributes.aq?.consumer ?? null;
     if (consumer === null || isStranger(lane)) continue;
-    const { name, address, protocol, rule, deliveryMode, queueToQueue } = consumer;
+    const { name, address, protocol, rule, deliveryMode } = consumer;
     const counts = { ready: lane.ready, waiting: lane.delayed, messages: lane.messages };
-    const members = { name, address, protocol, rule, deliveryMode, queueToQueue, ...counts };
+    const members = { name, address, protocol, rule, deliveryMode, ...counts };
     items.push({ members, body: { type: '', subtype: '', data: null } });
   }
   return asked.answer(asked.space.engine.space.namesBatch, {}, items);

@@ -140,7 +140,6 @@ function messageOf(
     (sender === null ? null : agentFault(sender)) ??
     recipientsOfQueueFault(recipients, queue);
   if (wrong !== null) return wrong;
-  if (table.secure && sender === null) return aqError(25_224);
   if (table.grouping !== 0 && options.kind === BUFFERED) return aqError(25_292);
   const aq: AqProperties = {
     enqueuedMs: 0,
@@ -219,7 +218,6 @@ class Enqueuing {
   private readonly isOwn: boolean;
   private readonly ids: MessageId[] = [];
   private batch: BatchNumber = 0;
-  private isCancelled = false;
 
   constructor(asked: AqAsked, job: Job) {
     this.asked = asked;
@@ -304,42 +302,46 @@ class Enqueuing {
   }
 
   private giveUp(refused: AqRefused, batch: BatchNumber = 0): void {
-    const { asked, work, job } = this;
+    const { asked, job } = this;
     const { transaction } = job.part;
-    if (this.isOwn && work !== null) asked.space.engine.rollback(work, QME.QMEABORTED);
-    this.work = null;
     if (transaction !== null && refused.fault === 0) job.transactions.failed(transaction, refused.failure);
+    this.undo();
     if (transaction === null || this.ids.length === 0) return asked.refuse(refused, batch);
-    // A part of an array in a transaction would be half of what was asked for.
-    job.transactions.spoil(transaction);
     const message = `${refused.message}; ${this.ids.length} messages of the array were enqueued: the transaction can only be rolled back`;
     return asked.refuse({ ...refused, message }, batch);
   }
 
-  /** There is no room yet: nothing else of this client overtakes the request meanwhile. */
+  /** There is no room yet. What has not begun begins again; an array goes on where it is, and keeps the room that it has. */
   private wait(): void {
+    const { asked, job, ids } = this;
+    if (ids.length > 0)
+      return asked.whenRoom(
+        () => this.goOn(),
+        () => this.undo(),
+      );
+    this.undo();
+    return asked.whenRoom(() => enqueue(asked, job.transactions));
+  }
+
+  private goOn(): void {
     const { asked, job } = this;
-    const { client, request, space } = asked;
     const { transaction } = job.part;
-    client.pending.set(request.id, {
-      tx: transaction === null ? 0 : request.tx,
-      cancel: () => {
-        if (this.isCancelled) return false;
-        this.isCancelled = true;
-        this.giveUp(aqFailed(TPERRNO.TPGOTSIG, 'cancelled while it waited for room'));
-        return true;
-      },
-    });
-    client.block();
-    space.engine.whenRoom(() => {
-      client.pending.delete(request.id);
-      const isOver = transaction !== null && transaction.state !== 'active';
-      if (!this.isCancelled && isOver)
-        asked.refuse(aqFailed(TPERRNO.TPETIME, 'the transaction has been rolled back: end it with tpabort'));
-      else if (!this.isCancelled) this.run();
-      // It may have to wait again.
-      if (!client.pending.has(request.id)) client.unblock();
-    });
+    if (transaction !== null && transaction.state !== 'active')
+      return asked.refuse(
+        aqFailed(TPERRNO.TPETIME, 'the transaction has been rolled back: end it with tpabort'),
+      );
+    const { doomed, attributes } = job.queue;
+    if (doomed) return this.giveUp(aqError(25_205));
+    return attributes.enqueuePaused ? this.giveUp(aqError(25_207)) : this.run();
+  }
+
+  /** Nothing of it is left: a part of an array in the caller's transaction would be half of what was asked for. */
+  private undo(): void {
+    const { asked, work, job } = this;
+    const { transaction } = job.part;
+    if (this.isOwn && work !== null) asked.space.engine.rollback(work, QME.QMEABORTED);
+    this.work = null;
+    if (transaction !== null && this.ids.length > 0) job.transactions.spoil(transaction);
   }
 
   private explain({ code }: AqEnqueueOutcome): string {

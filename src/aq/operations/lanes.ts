@@ -19,6 +19,9 @@ import { aqError, aqFailed, type AqRefused } from '../asked.ts';
 /** The lane could not be made yet: there is no room in the log. */
 export const NO_ROOM_YET = 'later';
 
+/** Nothing may be promised to another queue. */
+export const NO_PROPAGATION = 'messages are not brought to other queues yet';
+
 /** Conditions of rules by the consumer whose they are: attributes are never changed, they are replaced. */
 const rules = new WeakMap<AqConsumer, Condition | null>();
 /** How often the rule of a lane could not be evaluated [DESIGN 9]. */
@@ -71,7 +74,8 @@ export function recipientsFault(agents: readonly AqAgent[]): AqRefused | null {
         `at most ${AQ_LIMIT.RECIPIENTS_PER_ADDRESS} recipients have the address ${agent.address}`,
       );
   }
-  return null;
+  const far = agents.find(({ address }) => address !== '');
+  return far === undefined ? null : aqError(24_083, `${agentText(far)}: ${NO_PROPAGATION}`);
 }
 
 /** The lanes of these agents; one that has none gets one. */
